@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ._core.validation import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
-from .drift import Profile, profile_rows, with_baseline
+from .drift import Profile, profile_rows
 from .fitting import (
     Columns,
     Fit,
@@ -456,7 +456,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         X
             (n, d) the points of the period, usually those of the fit, or a Dask collection.
         """
-        self.fitted_ = with_baseline(self.fitted_, self.profile(X))
+        self.fitted_ = replace(self.fitted_, baseline=self.profile(X).without_rows())
         return self
 
     def to_dict(self) -> dict[str, Any]:

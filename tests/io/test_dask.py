@@ -20,15 +20,15 @@ from dask.distributed import Client
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityScorer, PrecisionWarning, affinity
+from allegiance import AffinityScorer, PrecisionWarning, affinity, trust
 from allegiance.engines import Auto
 from allegiance.influence import Mahalanobis, Weights, Within
 from allegiance.io.dask import LazyAffinityResult, connect
 from allegiance.io.streams import score_stream
 from dask_cluster import two_workers
 
-ARRAYS = ("affinity", "standard_error", "label", "owner", "rival", "own_affinity", "closeness", "typicality", "stable",
-          "verdict", "empty_cell", "residual")  # fmt: skip
+ARRAYS = ("affinity", "standard_error", "label", "rival", "own_affinity", "typicality", "stable", "priority")
+TRUST = ("trust", "verdict")
 
 
 X, LABELS = make_blobs(600, n_features=6, centers=8, cluster_std=4.0, random_state=0)
@@ -59,7 +59,7 @@ def test_given_centers_give_the_bits_of_numpy(settings, top):
     expected = affinity(data, centers=centers, random_state=0, top=top, **settings)
     lazy = affinity(in_dask(data), centers=centers, random_state=0, top=top, **settings)
     assert isinstance(lazy, LazyAffinityResult)
-    names = ARRAYS if top is None else (*ARRAYS, "clusters")
+    names = (*ARRAYS, *(TRUST if "calibration" in settings else ()), *(["clusters"] if top else []))
     assert_same(lazy.compute(), expected, names)
     computed = dask.compute({name: getattr(lazy, name) for name in names})[0]
     for name in names:
@@ -146,12 +146,78 @@ def test_nothing_is_computed_before_it_is_asked_for():
     result = AffinityScorer(**GIVEN).fit(X).affinity(lazy)
     assert calls == []
     assert "600 points in 4 partitions, 8 clusters" in repr(result)
-    assert "clusters" not in dir(result)
     with dask.config.set(scheduler="synchronous"):
         dask.compute(result.affinity, result.label, result.rival)
     assert len(calls) == 8, "four partitions, each of two chunks of columns, once"
-    with pytest.raises(AttributeError, match="clusters"):
+    with pytest.raises(AttributeError, match="pass top="):
         _ = result.clusters
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Iterator[Any]:
+    """A folder of eight small Parquet files with a column of labels, of which Dask likes to read several at once."""
+    path = tmp_path_factory.mktemp("rows")
+    for part, rows in enumerate(np.array_split(np.arange(600), 8)):
+        frame = pd.DataFrame(X[rows], columns=FEATURES).assign(cluster=LABELS[rows].astype("int16"))
+        frame.to_parquet(path / f"{part}.parquet")
+    return path
+
+
+FEATURES = list("abcdef")
+COLLECTIONS: dict[str, Any] = {
+    "read_parquet": lambda folder: (df := dd.read_parquet(folder), df[FEATURES], df["cluster"])[1:],
+    "cast": lambda folder: (df := dd.read_parquet(folder), df[FEATURES], df["cluster"].astype(int))[1:],
+    "arrays": lambda folder: (df := dd.read_parquet(folder), df[FEATURES].values, df["cluster"].values)[1:],
+    "frame and array": lambda folder: (df := dd.read_parquet(folder), df[FEATURES], df["cluster"].values)[1:],
+    "frame and memory": lambda folder: (dd.read_parquet(folder)[FEATURES], LABELS),
+    "persisted": lambda folder: (df := dd.read_parquet(folder).persist(), df[FEATURES], df["cluster"])[1:],
+    "assigned": lambda folder: (
+        df := dd.read_parquet(folder).drop(columns="a"), df.assign(a=df["b"])[["a", *FEATURES[1:]]], df["cluster"]
+    )[1:],
+    "filtered": lambda folder: (
+        df := dd.read_parquet(folder), df := df[df["cluster"] >= 0], df[FEATURES], df["cluster"]
+    )[2:],
+    "from_map": lambda folder: (
+        df := dd.from_map(pd.read_parquet, sorted(folder.iterdir())), df[FEATURES], df["cluster"]
+    )[1:],
+    "other partitions": lambda folder: (
+        dd.read_parquet(folder)[FEATURES], dd.from_pandas(pd.Series(LABELS), npartitions=3)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", COLLECTIONS)
+def test_collections_as_people_make_them(kind, folder):
+    """Once: "labels has 3 partitions but X has 8" for a labels column of dd.read_parquet."""
+    rows, labels = COLLECTIONS[kind](folder)
+    data = X.copy()
+    if kind == "assigned":
+        data[:, 0] = data[:, 1]
+    expected = AffinityScorer(random_state=0).fit_affinity(data, LABELS)
+    lazy = AffinityScorer(random_state=0).fit_affinity(rows, labels)
+    result = lazy.compute()
+    np.testing.assert_array_equal(result.label, LABELS)
+    np.testing.assert_allclose(result.affinity, expected.affinity, atol=5e-3)
+    assert lazy.frame().compute().shape[0] == 600
+
+
+def test_a_summary_of_partitions_is_that_of_all_points(folder):
+    scorer = AffinityScorer(calibration=5, random_state=0).fit(pd.DataFrame(X, columns=FEATURES), LABELS)
+    frame = dd.read_parquet(folder)[FEATURES]
+    expected = scorer.affinity(pd.DataFrame(X, columns=FEATURES)).summary()
+    merged = scorer.affinity(frame).summary()
+    np.testing.assert_array_equal(merged.counts, expected.counts)
+    assert merged.replication == expected.replication
+    assert merged.review == expected.review
+    assert repr(merged).splitlines()[:12] == repr(expected).splitlines()[:12]
+
+
+def test_an_estimator_is_fitted_to_a_sample(folder):
+    clusterer = KMeans(8, n_init=2, random_state=0)
+    frames = pd.DataFrame(X, columns=FEATURES), dd.read_parquet(folder)[FEATURES]
+    expected, lazy = (trust(frame, clusterer=clusterer, n_resamples=3) for frame in frames)
+    np.testing.assert_array_equal(lazy.trust.compute(), expected.trust)
+    assert lazy.summary().replication == expected.replication
 
 
 def test_imprecise_points_are_said_once_computed():
@@ -167,10 +233,8 @@ def test_imprecise_points_are_said_once_computed():
         (lambda: affinity(in_dask(X)), "labels are missing"),
         (lambda: affinity(in_dask(X[:, 0]), LABELS), "two dimensions"),
         (lambda: affinity(in_dask(X), LABELS, influence="rbf"), "influence=Kernel needs all rows in memory"),
-        (lambda: AffinityScorer(KMeans(3)).fit(in_dask(X)), "estimator needs all rows in memory"),
         (lambda: AffinityScorer(centers=CENTERS).fit(in_dask(X), sample_weight=1), "sample_weight"),
         (lambda: AffinityScorer(centers=CENTERS).fit(X).affinity(in_dask(X[:, :3])), "3 features, but"),
-        (lambda: affinity(dd.from_pandas(pd.DataFrame(X), npartitions=2), LABELS), "labels must be a Dask collection"),
         (lambda: affinity(in_dask(X), in_dask(LABELS.astype(float) + 0.5)), "discrete"),
     ],
 )  # fmt: skip

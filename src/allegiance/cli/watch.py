@@ -38,7 +38,7 @@ class Profiler:
         from allegiance.io.saved import profile_matrix
 
         part = profile_matrix(self._fitted, self._plan, X, start)
-        self.total = part if self.total is None else self.total.plus(part)
+        self.total = part if self.total is None else self.total + part
 
     def reset(self, rows: Any) -> None:
         """Read all rows again: an earlier run had scored some of them."""
@@ -51,9 +51,9 @@ class Profiler:
 
 def compare_with_baseline(scorer: AffinityScorer, profiler: Profiler) -> Any:
     """Return how the rows differ from those of the model; None without a baseline."""
-    from allegiance.drift import baseline_of, compare_profiles
+    from allegiance.drift import compare_profiles
 
-    baseline = baseline_of(scorer.fitted_)
+    baseline = scorer.fitted_.baseline
     if profiler.total is None or baseline is None:
         return None
     return compare_profiles(scorer.fitted_, baseline, profiler.total)
@@ -80,10 +80,8 @@ def watch(**values: Any) -> int:
     """
     o, log = begin(values | {"eps": None, "resamples": None}, where=values["files"])
     check_model_file(o.model)
-    from allegiance.drift import baseline_of
-
     scorer, plan = load_model(o, log)
-    if baseline_of(scorer.fitted_) is None:
+    if scorer.fitted_.baseline is None:
         raise click.ClickException(
             f"{o.model} has no baseline to compare with: make it again with `allegiance score DATA --save {o.model}`, "
             "or in Python with scorer.keep_baseline(X) before scorer.save(path)."

@@ -1,4 +1,4 @@
-"""Dask: the sums of a fit as reductions, scores partition by partition, and a cluster as an executor."""
+"""Dask: fits as reductions over partitions, lazy results, and a cluster as an executor."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allegiance._core.validation import AnyArray, is_lazy, require
 from allegiance.drift import Profile, profile_rows
-from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
+from allegiance.fitting import Chunk, Columns, Fitted, Specification, align, fit
 from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, FrameLike, join_results
 
@@ -21,6 +22,7 @@ from .saved import predict_points, prepare_points, profile_matrix
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
+    from allegiance.results import Summary
 
 __all__ = [
     "LazyAffinityResult",
@@ -36,19 +38,19 @@ __all__ = [
 def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
     """Connect to a running Dask cluster, as the ``executor`` of :func:`allegiance.io.score_stream`.
 
-    A batch whose worker dies is scored by another one. The workers need allegiance, but not the files.
+    If a worker dies, another one scores its batch. The workers need allegiance, but not the files.
 
     Parameters
     ----------
     address
-        Of the scheduler, such as ``"tcp://scheduler:8786"``.
+        The address of the scheduler, such as ``"tcp://scheduler:8786"``.
     timeout
         Seconds to wait for it.
 
     Yields
     ------
     Executor
-        Takes batches to the workers, until the block is left.
+        Sends batches to the workers until the block ends.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
 
     Examples
     --------
-    For a table in parts, a fitted scorer and a scheduler that runs::
+    For a table in several files, a fitted scorer and a running scheduler::
 
         with connect("tcp://scheduler:8786") as executor:
             score_stream("part-*.parquet", scorer, "scores.parquet", keep=["id"], executor=executor)
@@ -71,6 +73,12 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
         yield client.get_executor(pure=False)
 
 
+#: Rows on the client to which an estimator is fitted.
+_SAMPLE_ROWS = 16_384
+#: The column that carries labels through one Dask collection.
+_LABELS = "allegiance labels"
+
+
 @dataclass(frozen=True)
 class Partitions:
     """The rows of a Dask array or frame, and perhaps their labels, partition by partition."""
@@ -78,7 +86,7 @@ class Partitions:
     rows: list[Any]
     """Delayed arrays or frames (m, d)."""
     lengths: list[float]
-    """Their numbers of rows, NaN where they are not known."""
+    """The number of rows in each, NaN if unknown."""
     n_features: int
     names: list[str] | None
     labels: list[Any] | None = None
@@ -86,100 +94,153 @@ class Partitions:
 
     @classmethod
     def of(cls, X: Any, labels: Any = None) -> Partitions:
-        """Cut a Dask array or frame into its partitions, and ``labels`` of any kind likewise."""
+        """Split a Dask array or frame into its partitions, and ``labels`` of any kind in the same places."""
         require("dask", "dask", "a Dask collection")
         if not is_lazy(X) or getattr(X, "ndim", None) != 2:
             raise TypeError(f"X must be a Dask array or frame of two dimensions, got {type(X).__name__}.")
-        if hasattr(X, "columns"):
-            names = list(X.columns) if all(isinstance(name, str) for name in X.columns) else None
-            rows, lengths = list(X.to_delayed()), [np.nan] * X.npartitions
-        else:
-            names = None
+        if not hasattr(X, "columns"):
             X = X.rechunk({1: -1})
-            rows, lengths = list(X.to_delayed().ravel()), [float(size) for size in X.chunks[0]]
-        found = cls(rows, lengths, int(X.shape[1]), names)
-        return found if labels is None else replace(found, labels=found._labels(labels))
+            lengths = [float(size) for size in X.chunks[0]]
+            partitions = cls(list(X.to_delayed().ravel()), lengths, int(X.shape[1]), None)
+            return partitions if labels is None else partitions._with_labels(labels)
+        columns = list(X.columns)
+        names = columns if all(isinstance(name, str) for name in columns) else None
+        if hasattr(labels, "map_partitions") and labels.npartitions == X.npartitions:
+            # One collection: Dask optimizes each one by itself, and may read a single column in fewer partitions.
+            meta = X._meta.assign(**{_LABELS: labels._meta})
+            together = X.map_partitions(_attach_labels, labels, align_dataframes=False, meta=meta).to_delayed()
+            rows, pieces = [part[columns] for part in together], [part[_LABELS] for part in together]
+            return cls(rows, [np.nan] * len(rows), len(columns), names, pieces)
+        rows = list(X.to_delayed())
+        partitions = cls(rows, [np.nan] * len(rows), len(columns), names)
+        return partitions if labels is None else partitions._with_labels(labels)
 
     def with_lengths(self) -> Partitions:
-        """Return the same with the numbers of rows counted where they are not known."""
-        if not np.isnan(self.lengths).any():
-            return self
-        dask = require("dask", "dask", "a Dask collection")
-        return replace(self, lengths=[float(n) for n in dask.compute(*(dask.delayed(len)(rows) for rows in self.rows))])
+        """Return the same with the number of rows counted where it is unknown."""
+        return replace(self, lengths=_lengths(self.rows)) if np.isnan(self.lengths).any() else self
 
-    def _labels(self, labels: Any) -> list[Any]:
-        """Cut labels of any kind in the places of the rows."""
-        known = not np.isnan(self.lengths).any()
-        if not is_lazy(labels):
-            if not known:
-                raise ValueError(
-                    "labels must be a Dask collection too, with the partitions of X: how many rows each has is unknown."
-                )
-            labels = require("dask.array", "dask", "a Dask collection").from_array(np.asarray(labels))
-        chunks = getattr(labels, "chunks", None)
-        if chunks is not None and known and not np.isnan(chunks[0]).any():
-            n, n_labels = int(sum(self.lengths)), int(sum(chunks[0]))
-            if n_labels != n:
-                raise ValueError(f"labels has {n_labels} entries but X has {n} rows: they must be equal.")
-            labels = labels.rechunk({0: tuple(int(size) for size in self.lengths)})
-        parts = labels.to_delayed()
-        parts = list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
-        if len(parts) != len(self.rows):
-            raise ValueError(
-                f"labels has {len(parts)} partitions but X has {len(self.rows)}: they must be cut in the same places."
-            )
-        return parts
+    def _with_labels(self, labels: Any) -> Partitions:
+        """Cut labels of any kind where the rows are cut."""
+        counted = self.with_lengths()
+        if is_lazy(labels):
+            parts = labels.to_delayed()
+            pieces = list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
+            sizes = _lengths(pieces)
+        else:
+            pieces, sizes = [np.asarray(labels)], [float(len(labels))]
+        n, n_labels = int(sum(counted.lengths)), int(sum(sizes))
+        if n_labels != n:
+            raise ValueError(f"labels has {n_labels} entries but X has {n} rows: they must be equal.")
+        if sizes == counted.lengths:
+            return replace(counted, labels=pieces)
+        cut, ends = _delayed(_cut), np.cumsum(sizes)
+        aligned = []
+        for stop, length in zip(np.cumsum(counted.lengths), counted.lengths, strict=True):
+            first, last = np.searchsorted(ends, stop - length, "right"), np.searchsorted(ends, stop)
+            before = ends[first - 1] if first else 0.0
+            aligned.append(cut(int(stop - length - before), int(length), *pieces[first : last + 1]))
+        return replace(counted, labels=aligned)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Return each partition with its labels, None if there are none."""
         return list(zip(self.rows, self.labels or [None] * len(self.rows), strict=True))
 
+    def sample(self, n_rows: int, seed: int) -> Any:
+        """Return a random sample of rows in memory, in their order; partitions do not affect which."""
+        counted = self.with_lengths()
+        starts = np.cumsum([0, *counted.lengths]).astype(int)
+        n = int(starts[-1])
+        chosen = np.sort(np.random.default_rng(seed).choice(n, min(n_rows, n), replace=False))
+        take = _delayed(_take)
+        parts = [
+            take(rows, chosen[(chosen >= start) & (chosen < stop)] - start)
+            for rows, start, stop in zip(counted.rows, starts[:-1], starts[1:], strict=True)
+        ]
+        pieces = require("dask", "dask", "a Dask collection").compute(*parts)
+        if hasattr(pieces[0], "iloc"):
+            return require("pandas", "io", "a sample of a Dask frame").concat(pieces)
+        return np.concatenate(pieces)
+
+
+def _attach_labels(frame: Any, labels: Any) -> Any:
+    return frame.assign(**{_LABELS: np.asarray(align(frame, labels))})
+
+
+def _lengths(parts: list[Any]) -> list[float]:
+    count = _delayed(_n_rows)
+    return [float(n) for n in require("dask", "dask", "a Dask collection").compute(*map(count, parts))]
+
+
+def _n_rows(part: Any) -> int:
+    return int(part.shape[0])
+
+
+def _cut(start: int, length: int, *pieces: Any) -> AnyArray:
+    return np.concatenate([np.asarray(piece) for piece in pieces])[start : start + length]
+
+
+def _take(rows: Any, numbers: AnyArray) -> Any:
+    return rows.iloc[numbers] if hasattr(rows, "iloc") else rows[numbers]
+
 
 class DaskChunks:
-    """Partitions as the chunks that a fit goes through: each pass is one computation by Dask."""
+    """Partitions as the chunks that a fit goes through: each pass is one Dask computation."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions.with_lengths()
         self.n_features = partitions.n_features
         self.labelled = partitions.labels is not None
 
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Summarise each partition where it is, and merge neighbours, pair by pair."""
+    def total(self, summarise: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any] | None = None) -> Any:
+        """Summarize each partition on its worker, and merge neighbors, pair by pair."""
         # Each function is one node of the graph: it reaches a worker once, not with every partition.
-        each, merge, work = _delayed(_summarise), _delayed(_merge), _delayed(summarise)
+        each, work = _delayed(_summarize), _delayed(summarise)
         starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
         pairs = zip(self._partitions.pairs(), starts, strict=True)
-        level = [each(work, rows, labels, start) for (rows, labels), start in pairs]
-        while len(level) > 1:
-            merged = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
-            level = merged + level[2 * len(merged) :]
-        total: AnySummary | None = level[0].compute()
+        parts = [each(work, rows, labels, start) for (rows, labels), start in pairs]
+        total = _merge_all(parts, merge or _plus).compute()
         if total is None:
             raise ValueError("X has no rows: all of its partitions are empty.")
         return total
 
 
-def _summarise(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
+def _summarize(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
     return work(Chunk(rows, labels, start))
 
 
-def _merge(first: AnySummary | None, second: AnySummary | None) -> AnySummary | None:
-    return second if first is None else first if second is None else first.plus(second)
+def _plus(first: AnySummary, second: AnySummary) -> AnySummary:
+    return first.plus(second)
+
+
+def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
+    """Return the delayed sum of delayed values, some of which may be None; neighbors are added pair by pair."""
+    merge = _delayed(partial(_merge, add=add))
+    while len(level) > 1:
+        merged = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
+        level = merged + level[2 * len(merged) :]
+    return level[0]
+
+
+def _merge(first: Any, second: Any, add: Callable[[Any, Any], Any]) -> Any:
+    return second if first is None else first if second is None else add(first, second)
 
 
 def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str, Any]) -> AffinityScorer:
-    """Fit ``scorer`` to a Dask array or frame X (n, d); the sums are computed now, the data stays where it is."""
+    """Fit ``scorer`` to a Dask array or frame X (n, d): with labels or centers by sums that the workers compute now.
+
+    An estimator is fitted, and trust calibrated, to a random sample of rows on the client.
+    """
     if fit_params:
         raise TypeError(f"fit got {', '.join(sorted(fit_params))}, but there is no estimator to pass it to.")
-    if scorer.estimator is not None:
-        raise ValueError(needs_memory("estimator"))
     partitions = Partitions.of(X, labels)
+    if scorer.estimator is not None:
+        return scorer.fit(partitions.sample(_SAMPLE_ROWS, Specification.of(scorer).settings.seed))
     columns = Columns(partitions.n_features, partitions.names)
-    # One thread: partitions run in parallel already.
+    # One thread: partitions already run in parallel.
     found = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
     fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
     scorer._set_fitted(fitted)
-    # Not computed: a caller who needs them all has them already, or asks Dask.
+    # Lazy: labels that were passed are known already, and others may not fit into memory.
     scorer.labels_ = predict_lazily(fitted, X) if labels is None else labels
     return scorer
 
@@ -199,7 +260,8 @@ def predict_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Any:
 
 def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
     """Return the profile of the rows of a Dask array or frame X (n, d), computed where the rows are."""
-    return DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads(), plan))
+    profile: Profile = DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads(), plan), add)
+    return profile
 
 
 def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk) -> Profile | None:
@@ -214,7 +276,7 @@ def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None,
     """Return the lazy result of scoring a Dask array or frame X (n, d); ``plan`` prepares its rows."""
     partitions = Partitions.of(X, labels)
     n_features = fitted.columns.n_features
-    # Transformers find the columns they need by name, and say themselves which are missing.
+    # Transformers find columns by name and report missing ones themselves.
     by_name = plan is not None or (fitted.columns.preparation is not None and partitions.names is not None)
     if partitions.n_features != n_features and not by_name:
         raise ValueError(
@@ -230,7 +292,7 @@ def _delayed(function: Any) -> Any:
 
 
 def _ship(fitted: Fitted) -> Any:
-    """Return the fitted object as a node of the graph: unpacked once where partitions are scored."""
+    """Return the fitted object as one node of the graph, so that it is unpickled once per worker."""
     return _delayed(partial(_unpacked, fitted.with_threads()))()
 
 
@@ -248,16 +310,18 @@ def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
     return predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0]
 
 
-#: Attributes of a result that raise without calibration.
-_NEED_TRUST = ("trust", "verdict", "replication", "replication_interval")
+#: Arrays of a result with one entry per point.
+_ARRAYS = ("label", "trust", "verdict", "rival", "priority", "affinity", "own_affinity", "standard_error", "stable",
+           "typicality", "clusters", "_ranking")  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LazyAffinityResult:
     """The affinities of a Dask array or frame, partition by partition.
 
-    Its arrays are those of :class:`AffinityResult` by name, as lazy Dask arrays: ``affinity``, ``trust``, ``verdict``
-    and all others with an entry for each point. Several of them, computed together, score each partition once.
+    The arrays of :class:`AffinityResult` are lazy Dask arrays here: ``label``, ``trust``, ``verdict``, ``rival``,
+    ``priority``, ``affinity``, ``own_affinity``, ``standard_error``, ``stable``, ``typicality`` and, with ``top``,
+    ``clusters``. Compute several of them together to score each partition only once.
 
     Attributes
     ----------
@@ -267,7 +331,7 @@ class LazyAffinityResult:
 
     parts: list[Any]
     _lengths: list[float] = field(repr=False)
-    _nothing: AffinityResult = field(repr=False)
+    _empty: AffinityResult = field(repr=False)
     _fitted: Fitted = field(repr=False)
 
     @property
@@ -275,33 +339,38 @@ class LazyAffinityResult:
         """(k,) the labels of the clusters."""
         return self._fitted.classes
 
-    def __getattr__(self, name: str) -> Any:
-        # Copying and unpickling ask for names before there are any attributes.
-        if name.startswith("_") or name not in self._arrays():
-            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+    def _array(self, name: str) -> Any:
         array = require("dask.array", "dask", "a lazy result")
-        like = getattr(self._nothing, name)
+        like = getattr(self._empty, name)
+        if like is None:
+            raise AttributeError(f"{name} is missing: pass top= to keep only the largest affinities.")
+        get = _delayed(getattr)
         blocks = [
-            array.from_delayed(getattr(part, name), (length, *like.shape[1:]), dtype=like.dtype)
+            array.from_delayed(get(part, name), (length, *like.shape[1:]), dtype=like.dtype)
             for part, length in zip(self.parts, self._lengths, strict=True)
         ]
         return array.concatenate(blocks)
 
-    def _arrays(self) -> list[str]:
-        """Return the names of the arrays with an entry for each point, as the result of no points has them."""
-        names = [name for name in dir(self._nothing) if not name.startswith("_") and name != "classes"]
-        if not self._nothing._calibrated:
-            names = [name for name in names if name not in _NEED_TRUST]
-        return [name for name in names if isinstance(getattr(self._nothing, name, None), np.ndarray)]
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._arrays()})
-
     def frame(self, *, details: bool = False) -> Any:
-        """Return a lazy Dask frame with one row per point, its columns those of :meth:`AffinityResult.frame`."""
+        """Return a lazy Dask frame with one row per point; ``to_parquet(folder)`` writes a file per partition.
+
+        Parameters
+        ----------
+        details
+            As in :meth:`AffinityResult.frame`, whose columns it has.
+        """
         dataframe = require("dask.dataframe", "dask", "frame() of a lazy result")
         parts = [part.frame(details=details) for part in self.parts]
-        return dataframe.from_delayed(parts, meta=self._nothing.frame(details=details))
+        return dataframe.from_delayed(parts, meta=self._empty.frame(details=details))
+
+    def summary(self) -> Summary:
+        """Score all partitions and return their summary, which is that of all points in memory.
+
+        Only summaries travel: counts, replication, clusters and the first labels to review.
+        """
+        parts = [part.summary() for part in self.parts]
+        total: Summary = _merge_all(parts, add).compute()
+        return total
 
     def compute(self, **settings: Any) -> AffinityResult:
         """Score all partitions and return the result in memory.
@@ -312,8 +381,8 @@ class LazyAffinityResult:
             Passed to ``dask.compute``, such as ``scheduler="processes"``.
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
-        found = [part for part in parts if len(part)] or list(parts[:1])
-        result = join_results(found, _joined([part._frame_like for part in found]))
+        results = [part for part in parts if len(part)] or list(parts[:1])
+        result = join_results(results, _joined([part._frame_like for part in results]))
         self._fitted.warn_if_imprecise(result)
         return result
 
@@ -323,8 +392,12 @@ class LazyAffinityResult:
         return f"LazyAffinityResult({points} in {len(self.parts)} partitions, {self.classes.size} clusters)"
 
 
+for _name in _ARRAYS:
+    setattr(LazyAffinityResult, _name, property(partial(LazyAffinityResult._array, name=_name)))
+
+
 def _joined(frames: list[FrameLike]) -> FrameLike:
-    """Return the kind of frame of all parts, with their indices after each other."""
+    """Return the frame type of all parts, with their indices after each other."""
     first = frames[0]
     if first.index is None:
         return first

@@ -220,7 +220,8 @@ def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyAr
 
 def profile_matrix(fitted: Fitted, plan: FeaturePlan, X: Any, start: int = 0) -> Profile:
     """Return the profile of prepared rows (n, d), in the units of the table; ``start`` numbers the first row."""
-    return profile_rows(fitted, X, features=plan.in_units(X), names=list(plan.names), start=start)
+    dates = [column.kind == "date" for column in plan.features for _ in column.names]
+    return profile_rows(fitted, X, features=plan.in_units(X), names=list(plan.names), dates=dates, start=start)
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:

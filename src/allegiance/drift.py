@@ -1,0 +1,989 @@
+"""Drift: what changed between two periods of data, labelled by one scorer, sorted by severity.
+
+Tests compare the values of each column (unit and level), the means of clusters, the mix of clusters, and the share of
+atypical points. Atypical points that lie together form a new group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse, special, stats
+from sklearn.utils.validation import check_is_fitted
+
+from allegiance._core.progress import Verbose, progress
+from allegiance._core.stored import Array, OrNone, floats, stored
+from allegiance._core.validation import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    check_number,
+    dense,
+    is_lazy,
+    is_sparse,
+)
+from allegiance.calibration import RowSample
+from allegiance.engines import Z95
+from allegiance.fitting import Fitted, PreparedInput
+from allegiance.influence import Kernel
+from allegiance.notebook import Card, Shown, count
+from allegiance.results import ATYPICAL, AffinityResult, FrameLike, count_by_cluster, distance_and_closeness
+
+if TYPE_CHECKING:
+    from allegiance import AffinityScorer
+    from allegiance.io import Model
+
+__all__ = ["Finding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles", "profile_rows"]
+
+#: Features compared one by one, and rows whose moments are computed at a time.
+_MAX_FEATURES, _BLOCK_ROWS = 1000, 8192
+#: Rows kept while a period is read: of all points, and of atypical ones.
+_SAMPLE_ROWS, _ATYPICAL_ROWS = 4096, 1024
+#: Levels of the stored quantiles of each feature, and those of the middle 95%.
+_LEVELS = np.linspace(0.0, 1.0, 129)
+_MIDDLE = (_LEVELS > 0.025) & (_LEVELS < 0.975)
+#: Relative differences up to this are rounding, in single precision too.
+_ROUNDING = 1e-7
+#: Changes up to these do not matter: of a cluster's share (as a share of all points and of the cluster, whichever is
+#: smaller), of the share of atypical points, and of a mean in standard deviations.
+_SMALL_SHARE, _SMALL_PART, _SMALL_ATYPICAL, _SMALL_MOVE = 0.01, 0.1, 0.005, 0.1
+#: A unit change has at least this factor, and the widths of the distributions agree with it up to the second one.
+_MIN_FACTOR, _WIDTH_TOLERANCE = 1.5, 1.3
+#: Distance of the distributions that may remain once a factor or an offset is undone, and the share of the points in
+#: clusters that move with the offset.
+_FACTOR_REST, _OFFSET_REST, _OFFSET_SHARE = 0.15, 0.05, 0.75
+#: A group of atypical points: its radius in standard deviations, its least number of sampled points, and their share.
+_GROUP_RADIUS, _GROUP_POINTS, _GROUP_SHARE = 1.5, 10, 0.15
+_CLUSTERS_SHOWN = 20
+
+
+# The profile of a period.
+
+
+@stored(
+    "profile",
+    names=Array(("d",), "label"),
+    dates=Array(("d",), "label"),
+    counts=Array(("k+1", 2), "int", low=0),
+    moments=floats(2, 3, "k+1", "d"),
+    quantiles=OrNone(floats(len(_LEVELS), "d")),
+    n_values=OrNone(Array(("d",), "int", low=0)),
+)
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Counts, means and quantiles of a period. ``first + second`` is the profile of both sets of points.
+
+    Attributes
+    ----------
+    names
+        (d,) names of the features; empty if there are more than 1,000, which are not compared one by one.
+    dates
+        (d,) whether a feature is a date, in days since 1970-01-01.
+    counts
+        (k + 1, 2) points and atypical points of each cluster; the last row is noise.
+    moments
+        (2, 3, k + 1, d) counts, means and sums of squared deviations of the features in each cluster, for its typical
+        and its atypical points.
+    quantiles, n_values
+        (129, d) quantiles of each feature, and (d,) the number of values behind them; set by :meth:`without_rows`.
+    values, atypical
+        Samples of the rows and of the atypical rows. They are not saved.
+    """
+
+    names: AnyArray
+    dates: AnyArray
+    counts: IntArray
+    moments: FloatArray
+    quantiles: FloatArray | None = None
+    n_values: IntArray | None = None
+    values: RowSample | None = field(default=None, repr=False)
+    atypical: RowSample | None = field(default=None, repr=False)
+
+    def __add__(self, other: Profile) -> Profile:
+        """Return the profile of both sets of points, which must not overlap."""
+        if self.values is None or self.atypical is None or other.values is None or other.atypical is None:
+            raise ValueError("a saved profile has no rows, so nothing can be added to it.")
+        return replace(
+            self,
+            counts=self.counts + other.counts,
+            moments=_pool(np.stack([self.moments, other.moments]), axis=2),
+            values=self.values.plus(other.values),
+            atypical=self.atypical.plus(other.atypical),
+        )
+
+    def without_rows(self) -> Profile:
+        """Return the same with quantiles instead of sampled rows: this is what is saved."""
+        if self.values is None:
+            return self
+        values = dense(self.values.rows).astype(np.float64, copy=False)
+        n_values = (~np.isnan(values)).sum(axis=0)
+        quantiles = np.nanquantile(np.where(n_values > 0, values, 0.0), _LEVELS, axis=0)
+        return replace(self, quantiles=quantiles, n_values=n_values, values=None, atypical=None)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, noise included."""
+        return int(self.counts[:, 0].sum())
+
+    def by_cluster(self, *, typical: bool = False) -> FloatArray:
+        """Return counts, means and squares (3, k + 1, d) of the members of each cluster, or of its typical members."""
+        return self.moments[0] if typical else _pool(self.moments)
+
+    def overall(self) -> FloatArray:
+        """Return counts, means and squares (3, d) of all points."""
+        return _pool(self.by_cluster().swapaxes(0, 1))
+
+    def spread(self) -> FloatArray:
+        """Return the pooled standard deviation (d,) of each feature within clusters; over all points where it is 0."""
+        number, _, squares = self.by_cluster(typical=True)
+        freedom = np.maximum(number - 1.0, 0.0).sum(axis=0)
+        pooled = np.sqrt(squares.sum(axis=0) / np.maximum(freedom, 1.0))
+        every = self.overall()
+        return np.where(pooled > _ROUNDING * np.abs(every[1]), pooled, np.sqrt(_variance(every)))
+
+
+def profile_rows(
+    fitted: Fitted,
+    X: Any,
+    *,
+    result: AffinityResult | None = None,
+    features: Rows | None = None,
+    names: Sequence[str] | None = None,
+    dates: Any = None,
+    start: int = 0,
+) -> Profile:
+    """Return the profile of rows: of a period, or of a part of it that is added to others.
+
+    Parameters
+    ----------
+    fitted
+        What labels new points: ``scorer.fitted_``.
+    X
+        (n, d) the rows, which pass the transformers of the scorer once.
+    result
+        Their scores, if known; X then does not pass the transformers if ``features`` are passed, too.
+    features, names, dates
+        (n, d) the columns to compare, (d,) their names, and which of them are dates, in days since 1970-01-01. By
+        default the numbers of X, in their own units.
+    start
+        The number of the first row in the whole period.
+    """
+    if fitted.influence == Kernel("precomputed"):
+        raise ValueError("comparing periods needs points, but influence='precomputed' has only their kernel values.")
+    if fitted.members is None:
+        raise ValueError("comparing periods needs the distances of members, which this scorer lacks: fit it again.")
+    if result is None:
+        codes, typicality = _typicality(fitted, fitted.prepare_input(X, named=features is None))
+    else:
+        codes, typicality = result._codes, result.typicality
+    if features is None:
+        columns, known = fitted.columns, fitted.columns.known_names
+        features = _numbers(X, known) if columns.preparation is not None else columns.check(X)
+        names = [f"x{i}" for i in range(features.shape[1])] if known is None else list(known)
+    if features.shape[1] > _MAX_FEATURES:
+        features, names, dates = features[:, :0], [], None
+    # In clusters of fewer than 100 members, a point is atypical if it lies farther out than every member.
+    limit = np.maximum(ATYPICAL, 1.5 / (1.0 + _member_counts(fitted)))
+    with np.errstate(invalid="ignore"):
+        # Nothing is atypical for a cluster without members.
+        atypical = (codes >= 0) & (typicality < limit[codes]) & (typicality < 1.0)
+    k, seed = fitted.classes.size, fitted.specification.settings.seed
+    group = np.where(codes < 0, k, codes) + (k + 1) * atypical
+    return Profile(
+        np.array(names, dtype=object),
+        np.zeros(features.shape[1], dtype=bool) if dates is None else np.asarray(dates, dtype=bool),
+        count_by_cluster(codes, k, [np.ones(codes.size, dtype=bool), atypical]),
+        _moments(features, group, 2 * (k + 1)).reshape(3, 2, k + 1, -1).swapaxes(0, 1),
+        values=RowSample.of(features, group, limit=_SAMPLE_ROWS, seed=seed, start=start),
+        atypical=RowSample.of(features, np.where(atypical, codes, -1), limit=_ATYPICAL_ROWS, seed=seed, start=start),
+    )
+
+
+def _typicality(fitted: Fitted, points: PreparedInput) -> tuple[IntArray, FloatArray]:
+    """Return the clusters (n,) of points, and their typicality (n,), without measuring volumes."""
+    located = fitted.locate(points.rows)
+    codes = fitted.codes_of(points, located)
+    distance, _ = distance_and_closeness(fitted.diagram, located, codes, fitted.specification.settings.threads)
+    assert fitted.members is not None
+    return codes, fitted.members.value.typicality(codes, distance)
+
+
+def _member_counts(fitted: Fitted) -> IntArray:
+    assert fitted.members is not None
+    return np.diff(fitted.members.value.starts)
+
+
+def _numbers(X: Any, names: AnyArray | None) -> Rows:
+    """Return the numbers (n, d) of X in their own units, NaN for anything that is not a number."""
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [frame[name] for name in (frame.columns if names is None else names)]
+        return np.column_stack(
+            [
+                column.cast(nw.Float64).to_numpy().astype(np.float64)
+                if column.dtype.is_numeric() or column.dtype == nw.Boolean
+                else np.full(len(column), np.nan)
+                for column in columns
+            ]
+        )
+    values = X if is_sparse(X) else np.asarray(X)
+    return values if values.dtype.kind in "biuf" else np.full(values.shape, np.nan)
+
+
+def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
+    """Return counts, means and squares (3, g, d) of features (n, d) of points in groups (n,), ignoring NaN."""
+    parts = []
+    for start in range(0, max(groups.size, 1), _BLOCK_ROWS):
+        rows, group = dense(features[start : start + _BLOCK_ROWS]), groups[start : start + _BLOCK_ROWS]
+        member = sparse.csr_array((np.ones(group.size), group, np.arange(group.size + 1)), (group.size, n_groups)).T
+        known = ~np.isnan(rows)
+        values = np.where(known, rows, 0.0).astype(np.float64, copy=False)
+        number = member @ known.astype(np.float64)
+        mean = (member @ values) / np.maximum(number, 1.0)
+        parts.append([number, mean, member @ np.where(known, values - mean[group], 0.0) ** 2])
+    return _pool(np.array(parts))
+
+
+def _pool(parts: FloatArray, axis: int = 1) -> FloatArray:
+    """Merge counts, means and squares of several sets of points (m, 3, ...), or with the three along ``axis``."""
+    number, mean, squares = np.moveaxis(parts, axis, 0)
+    total = number.sum(axis=0)
+    joint = (number * mean).sum(axis=0) / np.maximum(total, 1.0)
+    return np.stack([total, joint, (squares + number * (mean - joint) ** 2).sum(axis=0)], axis=axis - 1)
+
+
+def _variance(moments: FloatArray) -> FloatArray:
+    variance: FloatArray = moments[2] / np.maximum(moments[0] - 1.0, 1.0)
+    return variance
+
+
+# Statistical tests.
+
+
+class Change(NamedTuple):
+    """How figures changed; each field is an array of one shape."""
+
+    then: FloatArray
+    now: FloatArray
+    low: FloatArray
+    """Of the 95% interval of ``now - then``."""
+    high: FloatArray
+    p: FloatArray
+    """Probability of a change this far beyond the allowed one if there is none."""
+
+    def adjusted(self, tests: int) -> Change:
+        """Return the same with Bonferroni's correction."""
+        return self._replace(p=np.minimum(tests * self.p, 1.0))
+
+    def at(self, *place: int) -> tuple[float, float, tuple[float, float]]:
+        """Return one figure then and now, and the interval of the difference."""
+        then, now, low, high = (float(values[place]) for values in self[:4])
+        return then, now, (low, high)
+
+
+def _judge(
+    then: FloatArray, now: FloatArray, change: FloatArray, error: FloatArray, freedom: Any, allowed: tuple[Any, Any]
+) -> Change:
+    """Judge changes with these standard errors by Student's t; changes within ``allowed`` do not count."""
+    excess = np.maximum(np.maximum(change - allowed[1], allowed[0] - change), 0.0)
+    half = stats.t.ppf(0.975, freedom) * error
+    p = np.minimum(2.0 * stats.t.sf(excess / error, freedom), 1.0)
+    return Change(then, now, change - half, change + half, np.nan_to_num(p, nan=1.0))
+
+
+def _compare_shares(then: AnyArray, now: AnyArray, n: tuple[Any, Any], allowed: tuple[Any, Any]) -> Change:
+    """Compare numbers of cases among ``n`` points by Agresti and Caffo's interval; without points nothing is known."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        a, b = ((cases + 1.0) / (total + 2.0) for cases, total in zip((then, now), n, strict=True))
+        error = np.sqrt(a * (1.0 - a) / (n[0] + 2.0) + b * (1.0 - b) / (n[1] + 2.0))
+        error = np.where(np.minimum(n[0], n[1]) > 0, error, np.nan)
+        return _judge(then / n[0], now / n[1], b - a, error, np.inf, allowed)
+
+
+def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> Change:
+    """Compare counts, means and squares (3, ...) of then and now by Welch's test."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        first, second = _variance(then) / then[0], _variance(now) / now[0]
+        error = np.sqrt(first + second)
+        n1, n2 = (np.maximum(moments[0] - 1.0, 1.0) for moments in (then, now))
+        freedom = error**4 / (first**2 / n1 + second**2 / n2)
+        freedom = np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0)
+        # One value says nothing about the spread.
+        error = np.where((then[0] < 2) | (now[0] < 2), np.nan, error)
+        return _judge(then[1], now[1], now[1] - then[1], error, freedom, (-allowed, allowed))
+
+
+class Moves(NamedTuple):
+    """How far the means of clusters moved."""
+
+    change: Change
+    """(k, d), with p-values of single features."""
+    shift: FloatArray
+    """(k, d) in standard deviations of then."""
+    p: FloatArray
+    """(k,) probability that any feature moves this far if none did."""
+
+
+def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
+    """Compare the means of clusters; only typical members of clusters ``near`` (k + 1,) a group of atypical points."""
+    first, second = (
+        np.where(near[:, None], profile.by_cluster(typical=True), profile.by_cluster()) for profile in (then, now)
+    )
+    (n1, m1, _), (n2, m2, _), variance = first, second, _variance(first)
+    rounding = _ROUNDING * np.maximum(np.abs(m1), np.abs(m2))
+    spread = np.where(variance > rounding**2, np.sqrt(variance), then.spread())
+    allowed = np.maximum(_SMALL_MOVE * spread, rounding)
+    change = _compare_moments(first, second, allowed)
+    moved = (np.abs(m2 - m1) > rounding) & (n1 > 0) & (n2 > 0)
+    shift = np.divide(m2 - m1, np.maximum(spread, rounding), out=np.zeros_like(m1), where=moved)
+    # A few far points move the mean of all members, but not that of the typical ones, unless most are atypical.
+    far = (now.counts[:, 1] > now.counts[:, 0] / 2) & ~near
+    first, second = (
+        np.where(far[:, None], profile.by_cluster(), profile.by_cluster(typical=True)) for profile in (then, now)
+    )
+    tested = _compare_moments(first, second, allowed)
+    p = np.minimum(tested.p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
+    return Moves(Change(*(values[:-1] for values in change)), shift[:-1], p[:-1])
+
+
+def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> Change:
+    """Compare the shares (k + 2,) of atypical points by cluster, of noise and of all; only a rise counts.
+
+    Points of the fit are rarely atypical, so the share expected of new members replaces a smaller one of then. It is
+    known only as precisely as the stored members allow.
+    """
+    figures = []
+    for profile in (then, now):
+        for column in profile.counts.T:
+            values = _with_total(column)
+            values[-1] -= values[-2]  # noise has no members to differ from
+            values[-2] = 0.0
+            figures.append(values)
+    n1, x1, n2, x2 = figures
+    plain = _compare_shares(x1, x2, (n1, n2), (-np.inf, np.inf))
+    known = np.maximum(np.ceil(ATYPICAL * (1.0 + member_counts)) - 1.0, 1.0)
+    expected = np.where(member_counts > 0, known / (1.0 + member_counts), 0.0)
+    rate = np.maximum(np.nan_to_num(plain.then[:-2]), expected)
+    size = np.minimum(n1[:-2], member_counts)
+    overall = max(float(rate @ n2[:-2] / max(n2[-1], 1.0)), float(np.nan_to_num(plain.then[-1])))
+    rates, sizes = np.concatenate([rate, [0.0, overall]]), np.concatenate([size, [0.0, size.sum()]])
+    return plain._replace(p=_compare_shares(sizes * rates, x2, (sizes, n2), (-1.0, _SMALL_ATYPICAL)).p)
+
+
+def _with_total(by_cluster: AnyArray) -> FloatArray:
+    """Return figures (k + 2,) of clusters, noise and all points."""
+    return np.append(by_cluster, by_cluster.sum()).astype(np.float64)
+
+
+class Rescaling(NamedTuple):
+    """What happened to all values of a feature: now = factor * then + offset."""
+
+    factor: float = 1.0
+    offset: float = 0.0
+    difference: float = 0.0
+    """Kolmogorov-Smirnov distance of then and now."""
+    p: float = 1.0
+
+
+def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescaling]:
+    """Return for each feature whether all its values were rescaled or shifted."""
+    # One cluster that moves changes a distribution by no more than its share. Where many points are atypical, labels do
+    # not show which clusters moved.
+    most = then.counts[:-1, 0].max(initial=0) / then.n_points
+    if now.counts[:, 1].sum() < now.n_points / 4:
+        most = max(most, 0.5)
+    shares, spread, columns = now.counts[:-1, 0] / now.n_points, then.spread(), []
+    first, second = then.without_rows(), now.without_rows()
+    assert first.quantiles is not None and second.quantiles is not None  # noqa: PT018
+    assert first.n_values is not None and second.n_values is not None  # noqa: PT018
+    for i, (before, after) in enumerate(zip(first.quantiles.T, second.quantiles.T, strict=True)):
+        n1, n2 = float(first.n_values[i]), float(second.n_values[i])
+        difference, rescaling = _ks_distance(before, after), Rescaling()
+        if min(n1, n2) >= 20 and difference > 0.0:
+            by_chance = 1.63 * np.sqrt((n1 + n2) / (n1 * n2))
+            p = float(stats.kstwobign.sf(difference * np.sqrt(n1 * n2 / (n1 + n2))))
+            for factor, offset in _candidates(before, after, spread[i]):
+                rest = _ks_distance(before, (after - offset) / factor)
+                limit = max(by_chance, max(_OFFSET_REST, difference / 8.0) if offset else _FACTOR_REST)
+                along = moves.change.now[:, i] - moves.change.then[:, i]
+                together = float(shares[along * np.sign(offset) >= abs(offset) / 4.0].sum())
+                common = not offset or difference > most or (factor == 1.0 and together >= _OFFSET_SHARE)
+                if rest <= min(limit, difference / 3.0) and common:
+                    rescaling = Rescaling(factor, offset, difference, p)
+                    break
+        columns.append(rescaling)
+    return columns
+
+
+def _candidates(before: FloatArray, after: FloatArray, spread: float) -> list[tuple[float, float]]:
+    """Return factors and offsets that may turn one distribution into the other, the simplest first."""
+    rounding = _ROUNDING * max(np.abs(before).max(), np.abs(after).max())
+    widths = [float(np.abs(q[_MIDDLE] - np.median(q[_MIDDLE])).mean()) for q in (before, after)]
+    widths = [
+        w if w > _ROUNDING * float(np.abs(q).max()) else 0.0 for w, q in zip(widths, (before, after), strict=True)
+    ]
+    ratio = widths[1] / widths[0] if min(widths) > 0.0 else 1.0 if max(widths) == 0.0 else np.nan
+    sizes = np.abs(before[_MIDDLE]).sum(), np.abs(after[_MIDDLE]).sum()
+    factor = sizes[1] / sizes[0] if sizes[0] > 0.0 else np.nan
+    offset = float(np.median(after - before))
+    rescaled = [each > 0.0 and abs(np.log(each)) >= np.log(_MIN_FACTOR) for each in (factor, ratio)]
+    candidates = [
+        (rescaled[0] and 1.0 / _WIDTH_TOLERANCE < ratio / factor < _WIDTH_TOLERANCE, factor, 0.0),
+        (1.0 / _WIDTH_TOLERANCE < ratio < _WIDTH_TOLERANCE and abs(offset) > max(_SMALL_MOVE * spread, rounding), 1.0,
+         offset),
+        (rescaled[1], ratio, float(np.median(after - ratio * before))),
+    ]  # fmt: skip
+    return [(float(scale), shift) for possible, scale, shift in candidates if possible]
+
+
+def _ks_distance(first: FloatArray, second: FloatArray) -> float:
+    """Return a lower bound of the Kolmogorov-Smirnov distance of two distributions, from quantiles (q,)."""
+    rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
+    places = np.concatenate([first, second])
+    distance = 0.0
+    for margin, side in ((-rounding, "left"), (rounding, "right")):
+        one, other = (np.searchsorted(values, places + margin, side) / values.size for values in (first, second))  # type: ignore[call-overload]
+        distance = max(distance, float(np.abs(one - other).max()))
+    return max(distance - 2.0 / first.size, 0.0)
+
+
+class Group(NamedTuple):
+    """Atypical points that lie together: a new group, or a cluster that moved far away."""
+
+    points: float
+    """Their number, estimated from the sample."""
+    cluster: int
+    """The cluster that lost about as many points, or else the cluster that most of them are nearest to."""
+    taken: FloatArray
+    """(k + 1,) how many of them have the label of each cluster."""
+    center: FloatArray
+    """(d,) their mean."""
+    is_new: bool = True
+    """Whether no cluster lost as many points."""
+
+
+def _find_groups(then: Profile, now: Profile) -> list[Group]:
+    """Find groups among the atypical points of now, the largest first, and the clusters that they came from.
+
+    A group at the far end of the cluster it is nearest to is left out if that cluster moved: its mean shows it.
+    """
+    spread = then.spread()
+    used = spread > 0.0
+    if now.atypical is None or now.atypical.codes.size < _GROUP_POINTS or not used.any():
+        return []
+    from sklearn.cluster import DBSCAN
+
+    known, (number, moved, _) = then.by_cluster(typical=True)[1], now.by_cluster(typical=True)
+    codes, rows = now.atypical.codes, dense(now.atypical.rows).astype(np.float64)
+    rows = np.where(np.isnan(rows), known[codes], rows)
+    weight, fewest = now.counts[:, 1].sum() / codes.size, max(_GROUP_POINTS, _GROUP_SHARE * codes.size)
+    clusterer = DBSCAN(eps=_GROUP_RADIUS * np.sqrt(2.0 * used.sum()), min_samples=round(fewest))
+    together = clusterer.fit_predict(rows[:, used] / spread[used])
+    groups = []
+    for place in range(together.max() + 1):
+        inside = together == place
+        taken = np.bincount(codes[inside], minlength=len(then.counts)) * weight
+        groups.append(Group(float(taken.sum()), int(taken.argmax()), taken, rows[inside].mean(axis=0)))
+    groups.sort(key=lambda group: -group.points)
+    lost, kept = _lost_points(then, now, max(now.n_points - sum(group.points for group in groups), 1.0)), []
+    for group in groups:
+        nearest, origin = group.cluster, int(lost.argmax())
+        offset, shift = ((place - known[nearest])[used] / spread[used] for place in (group.center, moved[nearest]))
+        if number[nearest].min(initial=np.inf) >= _GROUP_POINTS and shift @ offset >= 0.5 * np.linalg.norm(offset):
+            lost[nearest] = 0.0
+        elif lost[origin] < group.points / 2.0:
+            kept.append(group)
+        else:
+            lost[origin] = 0.0
+            if group.taken[origin] < 0.9 * group.points:
+                kept.append(group._replace(cluster=origin, is_new=False))
+    return kept
+
+
+def _lost_points(then: Profile, now: Profile, outside: float) -> FloatArray:
+    """Return how many typical points each cluster (k,) surely lost, relative to all points ``outside`` groups."""
+    before, after = ((profile.counts[:-1, 0] - profile.counts[:-1, 1]).astype(float) for profile in (then, now))
+    n = np.full_like(before, then.n_points), np.full_like(before, outside)
+    change = _compare_shares(before, np.minimum(after, outside), n, (0.0, 0.0))
+    shrank = (change.now < change.then) & (change.p * before.size <= 0.01)
+    return np.where(shrank, before / then.n_points * now.n_points - after, 0.0)
+
+
+def _compare_mix(
+    then: Profile, now: Profile, groups: list[Group], leak: float = 0.0, gone: Sequence[int] = ()
+) -> Change:
+    """Compare the shares (k + 2,) of clusters among those that are not ``gone``; a change by ``leak`` is allowed.
+
+    Points of groups are left out, or counted in the cluster they came from.
+    """
+    counts = []
+    for profile in (then, now):
+        points = profile.counts[:, 0].copy()
+        points[list(gone)] = 0
+        counts.append(_with_total(points))
+    for group in groups:
+        moved = -np.rint(group.taken)
+        if not group.is_new:
+            moved[group.cluster] -= moved.sum()
+        counts[1] = np.maximum(counts[1] + _with_total(moved), 0.0)
+    n1, n2 = (np.full_like(each, each[-1]) for each in counts)
+    small = np.minimum(_SMALL_SHARE, _SMALL_PART * counts[0] / max(counts[0][-1], 1.0)) + leak
+    change = _compare_shares(counts[0], counts[1], (n1, n2), (-small, small))
+    change.p[-1] = 1.0
+    return change
+
+
+# The comparison.
+
+
+class Finding(NamedTuple):
+    """A change that is larger than chance and large enough to matter."""
+
+    kind: str
+    """"unit", "shifted", "new cluster", "vanished", "moved", "mix" or "atypical"."""
+    clusters: tuple[Any, ...]
+    """Labels of the clusters that changed; for a new one, that of the nearest; -1 is noise. Empty for all points."""
+    feature: str | None
+    """The feature that changed, or changed most; None if none did."""
+    then: float
+    """A share of the points; a mean for "moved" and "shifted"; 1 for "unit"."""
+    now: float
+    """The same; the factor for "unit"."""
+    interval: tuple[float, float] | None
+    """95% interval of ``now - then``; None for "unit" and "shifted"."""
+    p_value: float
+    """Adjusted for all comparisons."""
+    severity: float
+    """The smallest share of the points that must have changed, from 0 to 1."""
+    sentence: str
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PeriodComparison(Shown):
+    """What changed between two periods of data that one scorer labelled.
+
+    ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.
+
+    Attributes
+    ----------
+    findings
+        What changed, the most severe first; empty if nothing changed.
+    classes
+        (k,) labels of the clusters.
+    then, now
+        The profiles of both periods.
+    level
+        The probability of any finding at all if nothing changed.
+
+    See Also
+    --------
+    compare_periods : Returns it, with an example.
+    """
+
+    findings: tuple[Finding, ...]
+    classes: AnyArray
+    then: Profile = field(repr=False)
+    now: Profile = field(repr=False)
+    level: float
+    _mix: Change = field(repr=False)
+    _atypical: Change = field(repr=False)
+    _moves: Moves = field(repr=False)
+    _frame: FrameLike = field(repr=False)
+
+    @property
+    def drifted(self) -> bool:
+        """Whether there are any findings."""
+        return bool(self.findings)
+
+    @property
+    def severity(self) -> float:
+        """The largest severity of a finding: the smallest share of the points that must have changed."""
+        return max((finding.severity for finding in self.findings), default=0.0)
+
+    def frame(self) -> Any:
+        """Return one row per cluster, one for noise (-1) if there is any, and one for all points.
+
+        Columns are ``cluster``, ``points_then``, ``points_now``; ``share`` and ``atypical`` then and now, with the 95%
+        interval of the difference (``share_low``, ``share_high``, ...) and its p-value, adjusted for all comparisons;
+        and ``moved`` and ``moved_by``: the feature whose mean moved most, and by how many standard deviations.
+        """
+        columns = self._clusters()
+        return self._frame.build(columns | {"cluster": np.array([str(label) for label in columns["cluster"]])})
+
+    def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
+        """Return the features whose means moved most, in the clusters that findings name.
+
+        Columns are ``cluster``, ``feature``, ``then``, ``now``, ``low`` and ``high`` (the 95% interval of the
+        difference) and ``shift`` (in standard deviations of then). Dates are days since 1970-01-01.
+
+        Parameters
+        ----------
+        cluster
+            The label of one cluster. By default all that findings name, or every cluster if they name none.
+        n
+            The number of features per cluster; None for all.
+        """
+        rows = self._features(cluster, n)
+        names = ("cluster", "feature", "then", "now", "low", "high", "shift")
+        return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values for JSON; unknown figures are None."""
+        columns = self._clusters()
+        clusters = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return {
+            "drifted": self.drifted,
+            "severity": self.severity,
+            "level": self.level,
+            "points": {"then": self.then.n_points, "now": self.now.n_points},
+            "findings": [_plain(finding._asdict()) for finding in self.findings],
+            "clusters": [_plain(line) for line in clusters],
+            "features": [_plain(line) for line in self._features(None, 10)],
+        }
+
+    def _clusters(self) -> dict[str, Any]:
+        """Return the columns of :meth:`frame`."""
+        k, shift = self.classes.size, self._moves.shift
+        points = [_with_total(profile.counts[:, 0]).astype(np.int64) for profile in (self.then, self.now)]
+        rows = [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]
+        columns: dict[str, Any] = {"cluster": [*(_label(self.classes, row) for row in rows[:-1]), "all"]}
+        columns |= {"points_then": points[0][rows], "points_now": points[1][rows]}
+        for name, change in (("share", self._mix), ("atypical", self._atypical)):
+            columns |= {f"{name}_{part}": values[rows] for part, values in change._asdict().items()}
+        moved, moved_by = [""] * len(rows), np.zeros(len(rows))
+        if shift.shape[1]:
+            first = np.abs(shift).argmax(axis=1)
+            moved[:k] = [str(self.then.names[i]) for i in first]
+            moved_by[:k] = shift[np.arange(k), first]
+        return columns | {"moved": moved, "moved_by": moved_by}
+
+    def _features(self, cluster: Any, n: int | None) -> list[dict[str, Any]]:
+        labels = [str(label) for label in self.classes]
+        named = {str(label) for finding in self.findings for label in finding.clusters} or set(labels)
+        if cluster is not None:
+            if str(cluster) not in labels:
+                raise ValueError(f"cluster={cluster!r} is not among the clusters: {', '.join(labels)}.")
+            named = {str(cluster)}
+        shift, lines = self._moves.shift, []
+        for i, label in enumerate(labels):
+            if label not in named:
+                continue
+            for feature in np.argsort(-np.abs(shift[i]), kind="stable")[:n]:
+                then, now, (low, high) = self._moves.change.at(i, feature)
+                figures = {"then": then, "now": now, "low": low, "high": high, "shift": shift[i, feature]}
+                lines.append({"cluster": label, "feature": str(self.then.names[feature]), **figures})
+        return lines
+
+    def headline(self) -> str:
+        """Return one sentence: whether the data drifted, and the share of atypical points."""
+        atypical = "Atypical points: {:.1%} then, {:.1%} now".format(
+            *np.nan_to_num([c[-1] for c in self._atypical[:2]])
+        )
+        if not self.drifted:
+            return f"Nothing changed beyond chance. {atypical}"
+        return f"Drifted: {count(len(self.findings), 'finding')}. {atypical}"
+
+    def _card(self) -> Card:
+        lines = [self.headline()]
+        for each in self.findings:
+            p = "< 0.0001" if each.p_value < 1e-4 else f"= {each.p_value:.2g}"
+            lines.append(f"- {each.sentence} (p {p})")
+        columns = self._clusters()
+        *rows, total = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        rows.sort(key=lambda row: (min(row["share_p"], row["atypical_p"]), -abs(row["moved_by"])))
+        cells = []
+        for row in [*rows[:_CLUSTERS_SHOWN], total]:
+            pairs = [(row[f"{name}_then"], row[f"{name}_now"]) for name in ("share", "atypical")]
+            texts = [" to ".join("-" if x != x else f"{x:.1%}" for x in pair) for pair in pairs]
+            moved = f"{row['moved']} {row['moved_by']:+.1f} sd" if row["moved"] else ""
+            cells.append((str(row["cluster"]), *texts, moved))
+        hidden = len(rows) - _CLUSTERS_SHOWN
+        more = f"... and {hidden:,} more clusters, which changed less" if hidden > 0 else ""
+        title = f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
+        headings, left = ("cluster", "share", "atypical", "moved most"), ("cluster", "moved most")
+        return Card(title, lines, headings=headings, rows=cells, words=left, notes=[more])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def compare_periods(
+    scorer: AffinityScorer | Model, X_then: Any, X_now: Any, *, level: float = 0.05, verbose: Verbose = False
+) -> PeriodComparison:
+    """Compare two periods of data that a scorer labels, and report what changed.
+
+    Points of both periods are labelled as new ones; no affinity is measured. The unit and the level of each feature,
+    the means of the clusters, the mix of clusters and the share of atypical points (typicality below 1%) are compared.
+    A finding is a change that is larger than chance and large enough to matter: more than a percentage point of a
+    share, or a tenth of a standard deviation.
+
+    Parameters
+    ----------
+    scorer
+        A fitted scorer, or a model for tables.
+    X_then
+        (n, d) points of the first period, often those of the fit; None for the baseline that ``keep_baseline`` stored.
+    X_now
+        (m, d) points of the second period: like X_then an array, a sparse matrix, a frame or a Dask collection.
+    level
+        The probability of any finding at all if nothing changed.
+    verbose
+        Whether to show progress.
+
+    Returns
+    -------
+    PeriodComparison
+        Findings, the most severe first, and the figures behind them.
+
+    Notes
+    -----
+    Rows are assumed to be independent. If rows belong together, such as several of one customer, chance is
+    underestimated: compare one row of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.drift import compare_periods
+    >>> rng = np.random.default_rng(0)
+    >>> centers = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    >>> january, february = (centers[rng.integers(3, size=600)] + rng.normal(size=(600, 2)) for _ in range(2))
+    >>> scorer = AffinityScorer(KMeans(3, random_state=0)).fit(january)
+    >>> compare_periods(scorer, january, february).drifted
+    False
+    >>> march = np.vstack([february, rng.normal([10.0, 10.0], 1.0, size=(60, 2))])
+    >>> [finding.kind for finding in compare_periods(scorer, january, march).findings]
+    ['new cluster']
+    """
+    inner: Any = getattr(scorer, "scorer", scorer)
+    check_is_fitted(inner)
+    with progress(2, "comparing periods", verbose, unit="periods") as advance:
+        then = inner.fitted_.baseline if X_then is None else scorer.profile(X_then)
+        advance(1)
+        now = scorer.profile(X_now)
+        advance(1)
+    if then is None:
+        raise ValueError(
+            "X_then is None, but the scorer has no baseline: call scorer.keep_baseline(X) with the points of the "
+            "first period, or pass them as X_then."
+        )
+    frame = FrameLike() if is_lazy(X_now) else FrameLike.of(X_now).without_index()
+    return compare_profiles(inner.fitted_, then, now, level=level, frame=frame)
+
+
+def compare_profiles(
+    fitted: Fitted, then: Profile, now: Profile, *, level: float = 0.05, frame: FrameLike | None = None
+) -> PeriodComparison:
+    """Compare the profiles of two periods; see :func:`allegiance.drift.compare_periods`.
+
+    Parameters
+    ----------
+    fitted
+        What labelled the points of both: ``scorer.fitted_``.
+    then, now
+        The profiles. ``now`` must still have its sampled rows: it must not have been saved.
+    level
+        The probability of any finding at all if nothing changed.
+    frame
+        The type of the returned frames; pandas by default.
+    """
+    level = check_number(level, "level", low=0.0, high=1.0)
+    for name, profile in (("X_then", then), ("X_now", now)):
+        if not profile.n_points:
+            raise ValueError(f"{name} has no points: there is nothing to compare.")
+    groups = _find_groups(then, now)
+    near = np.sum([group.taken for group in groups], axis=0) > 0.0 if groups else np.zeros(len(then.counts), bool)
+    moves = _compare_means(then, now, near)
+    columns = _compare_columns(then, now, moves)
+    mix, atypical = _compare_mix(then, now, groups), _compare_atypical(then, now, _member_counts(fitted))
+    # Bonferroni's correction for all comparisons: shares, atypical shares, means of clusters, columns.
+    tests = 2 * mix.p.size + moves.p.size + len(columns)
+    moves = moves._replace(p=np.minimum(tests * moves.p, 1.0))
+    mix, atypical = mix.adjusted(tests), atypical.adjusted(tests)
+    columns = [each._replace(p=min(tests * each.p, 1.0)) for each in columns]
+    findings = [_column_finding(then, now, i, each) for i, each in enumerate(columns) if each.p <= level]
+    if not findings:  # otherwise labels of then and now are not comparable
+        findings, left = _group_findings(fitted.classes, then, now, groups, atypical, level)
+        vanished = (mix.p <= level) & (mix.now <= _SMALL_PART * mix.then)
+        gone = set(np.flatnonzero(vanished[: fitted.classes.size]).tolist()) - left
+        moved, which = _move_findings(fitted.classes, then, now, moves, left, gone, level)
+        leak = float(np.abs((mix.now - mix.then)[sorted(left | which)]).sum())
+        rest = mix
+        if leak or gone:
+            rest = _compare_mix(then, now, groups, leak, sorted(gone)).adjusted(tests)
+        findings += moved + _mix_findings(fitted.classes, mix, rest, left | which, gone, level)
+    findings = findings or _atypical_findings(fitted.classes, atypical, level)
+    findings.sort(key=lambda finding: -finding.severity)
+    shown = _compare_mix(then, now, [])._replace(p=mix.p)
+    return PeriodComparison(
+        tuple(findings), fitted.classes, then, now, level, shown, atypical, moves, frame or FrameLike()
+    )
+
+
+def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> Finding:
+    """Report a column whose unit or level changed in all clusters."""
+    name = str(then.names[i])
+    if column.factor == 1.0:
+        first, second = (float(profile.overall()[1, i]) for profile in (then, now))
+        verb = "rose" if column.offset > 0 else "fell"
+        by = f"{abs(column.offset):.4g}" + " days" * bool(then.dates[i])
+        text = f"{name} {verb} by {by} in all clusters {_average(then, i, first, second)}"
+        return Finding("shifted", (), name, first, second, None, column.p, column.difference, text)
+    power = 10.0 ** round(float(np.log10(column.factor)))
+    factor = power if power != 1.0 and abs(column.factor / power - 1.0) <= 0.05 else column.factor
+    shift = f" and shifted by {column.offset:+.4g}" if column.offset else ""
+    by = f"{factor:,.0f}" if factor >= 100.0 else f"{factor:.3g}"
+    text = f"{name} was multiplied by {by}{shift} (a change of unit?). Convert it back and compare again"
+    return Finding("unit", (), name, 1.0, column.factor, None, column.p, column.difference, text)
+
+
+def _group_findings(
+    classes: AnyArray, then: Profile, now: Profile, groups: list[Group], atypical: Change, level: float
+) -> tuple[list[Finding], set[int]]:
+    """Report new groups, and clusters that moved far away; also return the numbers of the latter."""
+    findings: list[Finding] = []
+    left: set[int] = set()
+    spread, known = then.spread(), then.by_cluster(typical=True)[1]
+    for group in groups:
+        p = float(min(atypical.p[-1], atypical.p[group.cluster]))
+        if p > level:
+            continue
+        offset = group.center - known[group.cluster]
+        shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
+        first, label = int(np.abs(shift).argmax()), _label(classes, group.cluster)
+        feature, share = str(then.names[first]), group.points / now.n_points
+        if group.is_new:
+            n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
+            interval = _compare_shares(np.zeros(1), np.array([group.points]), n, (0.0, 0.0)).at(0)[2]
+            text = (
+                f"New cluster: {share:.1%} of the points ({round(group.points):,}) lie together in a region with no "
+                f"earlier data, nearest to cluster {label}, from which they differ in {_shifts(then, shift)}"
+            )
+            findings.append(Finding("new cluster", (label,), feature, 0.0, share, interval, p, share, text))
+            continue
+        left.add(group.cluster)
+        half = Z95 * spread[first] / np.sqrt(max(group.points, 1.0))
+        interval = (float(offset[first] - half), float(offset[first] + half))
+        means = float(known[group.cluster, first]), float(group.center[first])
+        text = f"Cluster {label} moved to a region with no earlier data: {_shifts(then, shift)}"
+        findings.append(Finding("moved", (label,), feature, *means, interval, p, share, text))
+    return findings, left
+
+
+def _move_findings(
+    classes: AnyArray, then: Profile, now: Profile, moves: Moves, left: set[int], gone: set[int], level: float
+) -> tuple[list[Finding], set[int]]:
+    """Report moved means, one finding for all clusters that moved along one feature; also return their numbers."""
+    shift = moves.shift
+    if not shift.shape[1]:
+        return [], set()
+    first = np.abs(shift).argmax(axis=1)
+    by = shift[np.arange(first.size), first]
+    severity = now.counts[:-1, 0] / now.n_points * special.erf(np.abs(by) / np.sqrt(8.0))
+    which = (moves.p <= level) & (np.abs(by) >= _SMALL_MOVE)
+    which[sorted(left | gone)] = False
+    # Points that a moving cluster loses to others, or takes from them, move the means of those, too.
+    n = np.full(first.size, float(then.n_points)), np.full(first.size, float(now.n_points))
+    raw = _compare_shares(then.counts[:-1, 0], now.counts[:-1, 0], n, (0.0, 0.0))
+    exchanged = np.sign(raw.now - raw.then) * (raw.p <= 0.01)
+    if which.any():
+        lead = int(np.where(which, severity, -1.0).argmax())
+        which &= exchanged * np.sign(raw.now[lead] - raw.then[lead]) >= 0
+    if left | gone:
+        which &= exchanged <= 0
+    together: dict[tuple[int, bool], list[int]] = {}
+    for number in np.flatnonzero(which).tolist():
+        together.setdefault((int(first[number]), bool(by[number] > 0.0)), []).append(number)
+    findings = []
+    for (i, _), numbers in together.items():
+        numbers.sort(key=lambda number: -abs(by[number]))
+        lead = numbers[0]
+        before, after, interval = moves.change.at(lead, i)
+        labels, feature = tuple(_label(classes, number) for number in numbers), str(then.names[i])
+        text = f"Cluster {labels[0]} moved: {_shifts(then, shift[lead])} {_average(then, i, before, after, feature)}"
+        if len(labels) > 1:
+            listed = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
+            span = f"{by[numbers[-1]]:+.1f} to {by[lead]:+.1f} sd"
+            text = f"{len(labels)} clusters ({listed}) moved along {feature}, by {span}"
+        p, severe = float(moves.p[numbers].min()), float(severity[numbers].sum())
+        findings.append(Finding("moved", labels, feature, before, after, interval, p, severe, text))
+    return findings, set(np.flatnonzero(which).tolist())
+
+
+def _mix_findings(
+    classes: AnyArray, mix: Change, rest: Change, moved: set[int], gone: set[int], level: float
+) -> list[Finding]:
+    """Report clusters that vanished, or otherwise grew or shrank beyond the exchange with moved clusters."""
+    findings = []
+    for number in sorted(gone):
+        (then, now, interval), label = mix.at(number), _label(classes, number)
+        text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
+        findings.append(Finding("vanished", (label,), None, then, now, interval, float(mix.p[number]), then, text))
+    by = np.abs(rest.now - rest.then)
+    listed = [i for i in np.argsort(-by).tolist() if rest.p[i] <= level and i not in moved]
+    if not listed:
+        return findings
+    parts = [
+        f"{'noise' if i == classes.size else _label(classes, i)} "
+        f"{'grew' if rest.now[i] > rest.then[i] else 'shrank'} from {rest.then[i]:.1%} to {rest.now[i]:.1%}"
+        for i in listed[:3]
+    ]
+    text = ", ".join(parts) + (f", and {len(listed) - 3} more changed" if len(listed) > 3 else "")
+    if findings:
+        # The points of a cluster that merged into another one are not a second change.
+        return [*findings[:-1], findings[-1]._replace(sentence=f"{findings[-1].sentence}; of the remaining, {text}")]
+    labels, (then, now, interval) = tuple(_label(classes, i) for i in listed), rest.at(listed[0])
+    severity, p = float(by[:-1].sum() / 2.0), float(rest.p[listed[0]])
+    return [Finding("mix", labels, None, then, now, interval, p, severity, f"The mix of clusters changed: {text}")]
+
+
+def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> list[Finding]:
+    """Report that there are more atypical points."""
+    hits = np.flatnonzero(atypical.p <= level).tolist()
+    if not hits:
+        return []
+    total = atypical.p.size - 1
+    clusters = sorted((each for each in hits if each != total), key=lambda each: -atypical.now[each])
+    number = total if total in hits or len(clusters) > 1 else clusters[0]
+    then, now, interval = atypical.at(number)
+    labels = tuple(_label(classes, each) for each in clusters)
+    where = f" in cluster {labels[0]}" if number != total else f", most of all in cluster {labels[0]}" if labels else ""
+    text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
+    rise = max(float(np.nan_to_num(atypical.now[-1] - atypical.then[-1])), 0.0)
+    return [Finding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), rise, text)]
+
+
+def _label(classes: AnyArray, number: int) -> Any:
+    """Return the label of a cluster; -1 for noise."""
+    label = classes[number] if number < classes.size else -1
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _value(profile: Profile, i: int, value: float) -> str:
+    """Return a value of a feature as text: a date as a date."""
+    return str(np.datetime64(round(value), "D")) if profile.dates[i] else f"{value:.4g}"
+
+
+def _average(profile: Profile, i: int, then: float, now: float, name: str = "") -> str:
+    return f"({name} from {_value(profile, i, then)} to {_value(profile, i, now)} on average)".replace("( ", "(")
+
+
+def _shifts(profile: Profile, shift: FloatArray) -> str:
+    """Return the features that moved most, and by how many standard deviations."""
+    order = np.argsort(-np.abs(shift), kind="stable")[:3]
+    large = [i for i in order if abs(shift[i]) >= max(_SMALL_MOVE, abs(shift[order[0]]) / 5)]
+    return ", ".join(f"{profile.names[i]} {shift[i]:+.1f} sd" for i in large)
