@@ -1,8 +1,8 @@
 """Independent replicates of a clustering: the fraction of labels that replicate, known without classes.
 
-One sample of a population is clustered. Twelve more samples, disjoint from it, are clustered with the same settings, and
-the points of the first are placed in their clusters and matched. Tuning populations are those on which the estimator was
-developed; evaluation populations were not used for that.
+One sample of a population is clustered. Twelve more samples, disjoint from it, are clustered with the same settings,
+and the points of the first are placed in their clusters and matched. Tuning populations are those on which the
+estimator was developed; evaluation populations were not used for that.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def _csv(path: Path) -> Floats:
 
 
 def _mnist(path: Path) -> Floats:
-    pixels = np.frombuffer(gzip.open(path).read(), np.uint8, offset=16).reshape(-1, 784) / 255.0
+    with gzip.open(path) as file:
+        pixels = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784) / 255.0
     return PCA(10, random_state=0).fit_transform(pixels)
 
 

@@ -67,7 +67,8 @@ class TestReplicate:
         X, y = blobs()
         found = replicate(X, y, KMeans(4, n_init=3), calibration=FEW)
         assert found.share == 1.0
-        assert 0.0 < found.interval[1] - found.share < 0.05
+        assert 0.0 < found.share - found.interval[0] < 0.2
+        assert found.interval[1] == 1.0
         assert np.array_equal(found.above_chance, np.ones(4))
         # Every row is left out of one subsample of each pair, and only that counts.
         assert np.array_equal(found.times, np.full(240, 2))
@@ -77,7 +78,7 @@ class TestReplicate:
     def test_subsamples_are_drawn_until_the_monte_carlo_error_is_small(self):
         X, y = blobs()
         assert len(replicate(X, y, KMeans(4, n_init=3)).shares) == 20
-        X = np.random.default_rng(0).normal(size=(200, 4))  # no clusters: each subsample is cut elsewhere
+        X = np.random.default_rng(0).normal(size=(80, 4))  # no clusters: each subsample is cut elsewhere
         labels = KMeans(3, n_init=3, random_state=0).fit_predict(X)
         assert len(replicate(X, labels, KMeans(3, n_init=1)).shares) > 100
         assert len(replicate(X, labels, KMeans(3, n_init=1), calibration=Calibration(12)).shares) == 12

@@ -75,9 +75,9 @@ class TestDefinition:
 
 class TestNeverTheWrongWayRound:
     def test_slopes_in_well_separated_scenes(self):
-        for seed in range(12):
+        for seed in range(3):
             rng = np.random.default_rng(seed)
-            k = (3, 5, 8)[seed % 3]
+            k = (3, 5, 8)[seed]
             X, _ = make_blobs(300, centers=8 * rng.normal(size=(k, 5)), random_state=seed)
             fitted = AffinityScorer(influence="within", calibration=10).fit(X, kmeans_labels(X, k)).fitted_
             assert (fitted.trust_map.slopes >= 0).all()
@@ -197,7 +197,7 @@ class TestWhatIsRepeated:
             result = trust(X, labels, n_resamples=4)
         assert len(warned) == 1
         assert "No stand-in" in str(result)
-        assert "No stand-in" in result.summary()
+        assert "No stand-in" in str(result.summary())
 
     def test_labels_that_two_clusterers_make_have_a_wide_interval(self):
         # With fewer members than columns a mixture stays at the labels of k-means, and does not find them again.
@@ -322,9 +322,8 @@ class TestMap:
             z = b[0] + F @ b[1:3] + b[3:][codes]
             fit = w * np.logaddexp(0, z) - y * z
             even = np.logaddexp(0, b[0]) - b[0] / 2
-            return (
-                (fit.sum() + even) / (w.sum() + 1) + 0.03 * (b[1] - b[2]) ** 2 + 1e-6 * (b[1:3] ** 2).sum() + (b[3:] ** 2).sum() / (2 * 0.36 * 200)
-            )
+            ridge = 0.03 * (b[1] - b[2]) ** 2 + 1e-6 * (b[1:3] ** 2).sum()
+            return (fit.sum() + even) / (w.sum() + 1) + ridge + (b[3:] ** 2).sum() / (2 * 0.36 * 200)
 
         bounds = [(None, None), (0, None), (0, None), *[(None, None)] * 4]
         best = minimize(loss, np.zeros(7), method="SLSQP", bounds=bounds, options={"ftol": 1e-14, "maxiter": 1000}).x

@@ -163,8 +163,8 @@ class Audit:
         if not self.n_random:
             wrong = int((~self.right).sum())
             return (
-                f"{wrong:,} of {self.right.size:,} reviewed labels are wrong. None of them was drawn at random, so they "
-                "are not representative: review some labels of audit_sample(60) (--audit 60)."
+                f"{wrong:,} of {self.right.size:,} reviewed labels are wrong. None of them was drawn at random, so "
+                "they are not representative: review some labels of audit_sample(60) (--audit 60)."
             )
         low, high = (100 * value for value in self.interval)
         text = f"{100 * self.share_right:.0f}% of the labels are right (95% interval: {low:.0f}-{high:.0f}%), from "
@@ -269,7 +269,9 @@ def _answers(right: Any, label: AnyArray, numbers: IntArray) -> tuple[BoolArray,
     elif label.dtype.kind in "biuf" and answers.dtype.kind in "biuf":
         is_right[answered] = answers[answered] == label[numbers[answered]]
     else:
-        is_right[answered] = [_text(a) == _text(b) for a, b in zip(values, label[numbers[answered]].tolist(), strict=True)]
+        is_right[answered] = [
+            _text(a) == _text(b) for a, b in zip(values, label[numbers[answered]].tolist(), strict=True)
+        ]
     return answered, is_right
 
 

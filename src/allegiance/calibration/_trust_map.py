@@ -23,7 +23,7 @@ from ._stand_in import stand_in
 
 #: Prior standard deviation of cluster effects on the logit, and the penalty on the difference of the two slopes.
 _EFFECTS, _RIDGE = 0.6, 0.03
-#: Review order: least slope of both scores, which avoids ties, and the weight of item consensus, in standard deviations.
+#: Review order: least slope of both scores, which avoids ties, and the weight of item consensus (in deviations).
 _MIN_SLOPE, _CONSENSUS = 0.05, 0.25
 #: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
