@@ -92,33 +92,24 @@ def predict(folder: str) -> dict[str, Any]:
 def score(folder: str) -> dict[str, Any]:
     """Score the table, and say how much processor time each stage takes, in whichever thread it runs."""
     from allegiance import load
-    from allegiance.io import checkpoint, score_stream, sinks, streams
+    from allegiance.io import score_stream, sinks, streams
 
     _compile_kernels()
     scorer = load(Path(folder) / "points.model")
     output = Path(folder) / "out.parquet"
-    stages = dict.fromkeys(["reading and preparing", "checking", "measuring", "keeping parts", "writing"], 0.0)
+    stages = dict.fromkeys(["reading and preparing", "checking", "measuring", "writing"], 0.0)
     streams.Rows.batches = _counted_items(streams.Rows.batches, "reading and preparing", stages)
     for home, name, stage in (
         (streams.BatchScorer, "enter", "checking"),
         (streams.BatchScorer, "measure", "measuring"),
-        (checkpoint.Checkpoint, "add", "keeping parts"),
         (sinks.Sink, "write", "writing"),
     ):
         setattr(home, name, _counted(getattr(home, name), stage, stages))
-    parts: list[float] = []
-
-    def weigh(progress: Any) -> None:
-        if not parts:
-            parts.append(sum(path.stat().st_size for path in output.with_suffix(".parquet.partial").iterdir()))
-            parts.append(progress.rows)
-
     used = time.process_time()
-    summary = score_stream(Path(folder) / "points.parquet", scorer, output, verbose=weigh)
+    summary = score_stream(Path(folder) / "points.parquet", scorer, output)
     return {
         "seconds": summary.seconds,
         "processor": time.process_time() - used,
-        "part_bytes": parts[0] / parts[1],
         "output_bytes": output.stat().st_size / summary.rows,
         "stages": stages,
         "peak": peak(),

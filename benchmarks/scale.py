@@ -81,7 +81,6 @@ def _stream_rows(folder: Path, n: int) -> list[Row]:
         Row("processor time of a row in score_stream", score["processor"] / n),
         *(Row(f"... of it {stage}", seconds / n) for stage, seconds in score["stages"].items()),
         Row("the table on disk, for each row", written["bytes"] / n, "B"),
-        Row("parts on disk while it runs, for each row", score["part_bytes"], "B"),
         Row("output on disk, for each row", score["output_bytes"], "B"),
     ]
 

@@ -14,6 +14,7 @@ from allegiance._core.parameters import Parameters
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from commands import write_commands  # noqa: E402
 from docstrings import LINKS, add_types, hide_constructor  # noqa: E402
 from inventories import compile_inventories  # noqa: E402
 
@@ -109,6 +110,9 @@ html_theme_options = {
 }
 # Pages without others beside them need no list of them.
 html_sidebars = {"index": [], "start": [], "search": []}
+
+
+write_commands(HERE / "reference" / "generated" / "commands.md")
 
 
 def setup(app: Sphinx) -> None:

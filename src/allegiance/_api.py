@@ -7,11 +7,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ._core.progress import Verbose
-from ._core.validation import RandomState
+from ._core.validation import RandomState, is_lazy
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
-from .influence import INFLUENCES, Influence, Weights, Within
+from .fitting import has_pipeline
+from .influence import Influence, Weights
 from .results import AffinityResult
 
 
@@ -133,8 +134,9 @@ def trust(
         ``clusterer``, or from the nearest of the ``centers``: by the influence, or by Euclidean distance for "within",
         which needs labels to begin with.
     clusterer
-        The clusterer that made the labels, or that is to make them, such as ``KMeans(8)``: clones of it are fitted to
-        subsamples. If it is not known, the one that reproduces the labels best stands in for it.
+        The clusterer that made the labels, or that should make them, such as ``KMeans(8)``: clones of it are fitted to
+        subsamples. With a pipeline, points are scored behind its transformers, where the clusters are. By default,
+        the built-in clusterer that best reproduces the labels is the stand-in.
     centers
         (k, d) representatives, with or without labels.
     influence, weights, representative, domain, engine, eps
@@ -169,28 +171,24 @@ def trust(
     """
     from ._scorer import AffinityScorer
 
-    calibration = Calibration(n_resamples, clusterer=clusterer)
-    calibration.check()
     if labels is None and centers is None and clusterer is None:
         raise ValueError("labels are missing: pass labels, clusterer=, such as KMeans(8), to make them, or centers=.")
-    given: dict[str, Any] = {
-        "centers": centers,
-        "influence": influence,
-        "weights": weights,
-        "domain": domain,
-        "n_jobs": n_jobs,
-    }
-    if labels is None and centers is not None and not isinstance(INFLUENCES.resolve(influence), Within):
-        # Labels are those that affinity(X, centers=centers) gives. Sampling needs no triangulation.
-        labels = AffinityScorer(**given, engine="shared").fit(X).labels_
+    # Behind a pipeline's transformers, where the clusters are, whoever made the labels.
+    in_pipeline = centers is None and clusterer is not None and has_pipeline(clusterer) and not is_lazy(X)
     scorer = AffinityScorer(
-        clusterer if labels is None and centers is None else None,
-        **given,
+        clusterer if in_pipeline or (labels is None and centers is None) else None,
+        centers=centers,
+        influence=influence,
+        weights=weights,
         representative=representative,
+        domain=domain,
         engine=engine,
         eps=eps,
-        calibration=calibration,
+        calibration=Calibration(n_resamples, clusterer=clusterer),
+        n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
     )
+    if in_pipeline:
+        return scorer._fit_affinity(X, None, None, {}, labels)
     return scorer.fit_affinity(X, labels)

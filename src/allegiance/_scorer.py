@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -36,7 +37,7 @@ from .notebook import fitted_html
 from .results import AffinityResult, FrameLike
 
 
-class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """Affinity and trust as a scikit-learn estimator, which also scores new points.
 
     ``AffinityScorer(calibration=20).fit_affinity(X, labels)`` gives the result of ``trust(X, labels)``.
@@ -161,16 +162,28 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             from .io.dask import fit_lazily
 
             return fit_lazily(self, X, y, fit_params)
-        found = self._fit(X, y, fit_params)
-        if found.sample is not None:
-            self.fitted_ = self._calibrated(found, X)
-        self.fitted_.release_training_data()
+        fresh = self._unfitted()
+        parts = fresh._fit(X, y, fit_params)
+        if parts.sample is not None:
+            fresh.fitted_ = fresh._calibrate(parts, X)
+        fresh.fitted_.release_training_data()
+        return self._adopt(fresh)
+
+    def _unfitted(self) -> AffinityScorer:
+        """Return a copy without the fitted attributes. An error in a fit then leaves the previous fit as it is."""
+        fresh = copy(self)
+        for name in [name for name in vars(fresh) if name.endswith("_")]:
+            delattr(fresh, name)
+        return fresh
+
+    def _adopt(self, fresh: AffinityScorer) -> AffinityScorer:
+        """Take the attributes of a copy that was fitted."""
+        self.__dict__.clear()
+        self.__dict__.update(fresh.__dict__)
         return self
 
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:
-        """Fit to data in memory, trust not yet calibrated."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], labels: Any = None) -> Fit:
+        """Fit to data in memory, without trust; ``labels`` replace those of the estimator."""
         specification = Specification.of(self)
         if self.estimator is None:
             if fit_params:
@@ -179,19 +192,22 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             rows, columns, clusterer = check_rows(self, X, reset=True), Columns.of(self), None
         else:
             rows, columns, clusterer, y = self._clustered(X, fit_params)
-        labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
-        chunks = InMemory(specification.influence.prepare(rows), labels)
-        found = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
-        self._set_fitted(found.fitted)
-        assert found.codes is not None
-        self.labels_ = labels_of(found.codes, self.classes_)
-        return found
+        if labels is not None:
+            # Its own labels for new points may be other numbers for the same clusters.
+            y, clusterer = labels, None
+        checked = None if y is None else Labels.of(align(X, y), rows.shape[0])
+        chunks = InMemory(specification.influence.prepare(rows), checked)
+        parts = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
+        self._set_fitted(parts.fitted)
+        assert parts.codes is not None
+        self.labels_ = labels_of(parts.codes, self.classes_)
+        return parts
 
-    def _calibrated(self, found: Fit, X: Any, result: AffinityResult | None = None) -> Fitted:
-        """Return what was fitted with trust: the estimator, if there is one, is repeated as a whole."""
-        assert found.sample is not None
+    def _calibrate(self, parts: Fit, X: Any, result: AffinityResult | None = None) -> Fitted:
+        """Return the fitted object with trust; the estimator, if there is one, is refitted as a whole."""
+        assert parts.sample is not None
         estimator = getattr(self, "estimator_", None)
-        return found.fitted.calibrated(found.sample, result, estimator=estimator, given=X)
+        return parts.fitted.calibrated(parts.sample, result, estimator=estimator, given=X)
 
     def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns, Any, AnyArray]:
         """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
@@ -258,20 +274,27 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         top
             As in :meth:`affinity`.
         """
-        started = time.perf_counter()
         keep = None if top is None else check_count(top, "top")
         if is_lazy(X):
             from .io.dask import affinity_lazily, fit_lazily
 
             return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
-        found = self._fit(X, y, fit_params)
-        assert found.located is not None
-        assert found.codes is not None
-        result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
-        if found.sample is not None:
-            self.fitted_ = self._calibrated(found, X, result)
-            result = replace(result, _trust_map=self.fitted_.trust_map)
-        self.fitted_.warn_if_imprecise(result)
+        return self._fit_affinity(X, y, keep, fit_params)
+
+    def _fit_affinity(
+        self, X: Any, y: Any, top: int | None, fit_params: dict[str, Any], labels: Any = None
+    ) -> AffinityResult:
+        """Fit to data in memory, and score it; ``labels`` replace those of the estimator."""
+        started = time.perf_counter()
+        fresh = self._unfitted()
+        parts = fresh._fit(X, y, fit_params, labels)
+        assert parts.located is not None
+        assert parts.codes is not None
+        result = parts.fitted.score_located(parts.located, parts.codes, FrameLike.of(X), started, top=top)
+        if parts.sample is not None:
+            fresh.fitted_ = fresh._calibrate(parts, X, result)
+            result = replace(result, _trust_map=fresh.fitted_.trust_map)
+        self._adopt(fresh).fitted_.warn_if_imprecise(result)
         return result
 
     def transform(self, X: Any) -> FloatArray:
@@ -516,6 +539,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self.estimator
+        # Without an estimator or centers it clusters nothing: fit needs labels.
+        clusters = inner is not None or self.centers is not None
+        tags.estimator_type = "clusterer" if clusters else None
+        tags.target_tags.required = not clusters
         tags.input_tags.sparse = not isinstance(inner, BaseEstimator) or get_tags(inner).input_tags.sparse
         tags.input_tags.pairwise = self.influence == "precomputed" or self.influence == Kernel("precomputed")
         tags.transformer_tags.preserves_dtype = ["float64"]

@@ -44,7 +44,7 @@ def test_curve_suggests_the_number_of_blobs(flowers, tmp_path):
     text = call(*words, "-o", tmp_path / "curve.csv").stdout
     assert "Suggested: 3 clusters" in text
     assert len(pd.read_csv(tmp_path / "curve.csv")) == 4
-    again = [*words, "-o", tmp_path / "again.csv", "--if-exists", "skip"]
+    again = [*words, "-o", tmp_path / "again.csv", "--if-exists", "update"]
     call(*again)
     assert "up to date" in call(*again).stderr
 

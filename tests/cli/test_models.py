@@ -62,7 +62,7 @@ def test_a_model_shows_what_it_is(january):
 
 
 def test_compile_prepares_what_scoring_needs(january):
-    assert "Compiled what" in call("model", "compile", january / "january.model").stderr
+    assert "Compiled the code" in call("model", january / "january.model", "--compile").stderr
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_drift_is_noticed_while_scoring(january, tmp_path, way):
     assert "spent" in result.stderr
     assert "100" in result.stderr
     for _ in range(2):  # A job that is tried again must not turn green.
-        call("score", tmp_path / "march.csv", *common, tmp_path / "again.csv", "--if-exists", "skip", code=4)
+        call("score", tmp_path / "march.csv", *common, tmp_path / "again.csv", "--if-exists", "update", code=4)
     assert len(pd.read_csv(tmp_path / "m.csv")) == 600
     assert "fail-on-drift" not in call("score", tmp_path / "march.csv", *common[:3], "-o", tmp_path / "n.csv").stderr
 
@@ -144,7 +144,10 @@ def test_watch_needs_a_baseline(january, tmp_path):
     model = allegiance.load(january / "january.model")
     object.__setattr__(model.scorer.fitted_, "baseline", None)
     model.save(tmp_path / "bare.model")
-    assert "no baseline" in call("watch", "--model", tmp_path / "bare.model", january / "january.csv", code=1).stderr
+    bare = ["--model", tmp_path / "bare.model"]
+    assert "no baseline" in call("watch", *bare, january / "january.csv", code=1).stderr
+    # The gate was open: exit code 0 on data scaled by ten.
+    assert "no baseline" in call("score", january / "january.csv", *bare, "--fail-on-drift", code=1).stderr
 
 
 @pytest.mark.parametrize("words", [["model"], ["score", "table.csv", "--model"], ["watch", "table.csv", "--model"]])

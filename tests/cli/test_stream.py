@@ -1,4 +1,4 @@
-"""``allegiance score --stream``: the output of a run in memory, batch by batch, resumed after an interruption."""
+"""``allegiance score`` in batches: the output of a run in memory, in one file or one per partition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from allegiance.io.checkpoint import Checkpoint
 from cli.command import call
 
 
@@ -25,14 +24,6 @@ def table(tmp_path, rng):
     return tmp_path / "table.csv"
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    """Batches of a hundred rows."""
-    from allegiance.io import streams
-
-    monkeypatch.setitem(streams.score_rows.__kwdefaults__, "batch_rows", 100)
-
-
 @pytest.mark.parametrize(
     "way",
     [pytest.param(["--labels", "kind"], marks=pytest.mark.slow), ["--drop", "kind", "--clusters", 4]],
@@ -41,7 +32,7 @@ def small_batches(monkeypatch):
 def test_streams_give_what_memory_gives(table, tmp_path, way):
     common = ["score", table, *way, "--resamples", 5, "-o"]
     memory = call(*common, tmp_path / "memory.csv", "--in-memory")
-    stream = call(*common, tmp_path / "stream.csv", "--stream")
+    stream = call(*common, tmp_path / "stream.csv", "--stream", "--batch-rows", 100)
     one, other = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("memory", "stream"))
     assert list(one) == list(other)
     given = ["id", "a", "b", "plan", "kind"]
@@ -50,28 +41,79 @@ def test_streams_give_what_memory_gives(table, tmp_path, way):
     assert (pairs > 0).sum().sum() == 4, "the same clusters, whatever their numbers"
     assert np.abs(one["trust"] - other["trust"]).max() < 0.1
     for text in (memory.stdout, stream.stdout):
-        assert "would come back" in text
+        assert "would hold up" in text
         assert "high a" in text
 
 
-def test_an_interrupted_stream_resumes(table, tmp_path, monkeypatch):
-    common = ["score", table, "--labels", "kind", "--resamples", 3, "--stream", "-o"]
-    call(*common, tmp_path / "whole.csv")
-    add, calls = Checkpoint.add, []
+@pytest.fixture
+def parts(table, tmp_path):
+    """The table as a folder of files, one of them empty, and a model."""
+    frame = pd.read_csv(table)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(3):
+        frame[300 * number : 300 * number + 300].to_parquet(folder / f"{number}.parquet", index=False)
+    frame.head(0).astype(frame.dtypes).to_parquet(folder / "empty.parquet", index=False)
+    call("score", table, "--labels", "kind", "--resamples", 3, "--save", tmp_path / "m.model")
+    return folder
 
-    def interrupted(self, batch, consumed):
-        add(self, batch, consumed)
-        calls.append(consumed)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
 
-    monkeypatch.setattr(Checkpoint, "add", interrupted)
-    assert "The same command resumes" in call(*common, tmp_path / "out.csv", code=130).stderr
-    assert "differed" in call(*common, tmp_path / "out.csv", "--scores-only", code=1).stderr
-    result = call(*common, tmp_path / "out.csv")
-    assert "300 of 900 rows were scored by an earlier run" in result.stderr
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    call(*common, tmp_path / "out.csv", "--if-exists", "replace", "--restart")
+def contents(folder):
+    return {path.name: (path.stat().st_mtime_ns, len(pd.read_parquet(path))) for path in folder.glob("*.parquet")}
+
+
+def test_a_folder_gets_one_file_per_partition_and_a_rerun_writes_only_missing_ones(parts, table, tmp_path):
+    out, whole = tmp_path / "out", tmp_path / "whole.parquet"
+    model = ["--model", tmp_path / "m.model"]
+    words = ["score", parts, *model, "-o", f"{out}/", "--batch-rows", 100, "--json"]
+    first = json.loads(call(*words).stdout)
+    assert {name: rows for name, (_, rows) in contents(out).items()} == {
+        "0.parquet": 300, "1.parquet": 300, "2.parquet": 300, "empty.parquet": 0,
+    }  # fmt: skip
+    call("score", table, *model, "-o", whole)
+    columns = ["id", "cluster", "trust", "verdict", "rival", "priority"]
+    one = pd.concat([pd.read_parquet(out / f"{number}.parquet") for number in range(3)], ignore_index=True)
+    pd.testing.assert_frame_equal(one[columns], pd.read_parquet(whole)[columns], rtol=1e-12)
+    before = contents(out)
+    (out / "1.parquet").unlink()
+    again = call(*words)
+    assert "600 of 900 rows were scored by an earlier run" in again.stderr
+    figures = ("rows", "replication", "clusters", "review")
+    assert {name: json.loads(again.stdout)[name] for name in figures} == {name: first[name] for name in figures}
+    assert {name for name in before if before[name] != contents(out)[name]} == {"1.parquet"}
+    assert "up to date" in call(*words, "--if-exists", "update").stderr
+    # A new input file is scored, and the others are kept.
+    pd.read_parquet(parts / "0.parquet").assign(id="new").to_parquet(parts / "3.parquet", index=False)
+    assert json.loads(call(*words).stdout)["rows"] == 1200
+    assert before["0.parquet"] == contents(out)["0.parquet"]
+
+
+def test_parts_of_another_run_are_replaced_only_on_request(parts, tmp_path):
+    out = tmp_path / "out"
+    words = ["score", parts, "--model", tmp_path / "m.model", "-o", f"{out}/"]
+    call(*words)
+    before = contents(out)
+    assert "was written by another run" in call(*words, "--scores-only", code=1).stderr
+    assert contents(out) == before
+    call(*words, "--scores-only", "--if-exists", "update")
+    assert "a" not in pd.read_parquet(out / "0.parquet")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
+    text = call(*words[:-1], tmp_path / "mine", "--if-exists", "replace", code=1).stderr
+    assert "was not written by allegiance" in text
+
+
+def test_damaged_files_are_named_or_skipped(parts, tmp_path):
+    content = bytearray((parts / "1.parquet").read_bytes())
+    content[4:2000] = bytes(1996)
+    (parts / "1.parquet").write_bytes(content)
+    words = ["score", parts, "--model", tmp_path / "m.model", "-o", f"{tmp_path / 'out'}/"]
+    assert "1.parquet" in call(*words, code=1).stderr
+    result = call(*words, "--on-error", "skip", "--json")
+    found = json.loads(result.stdout)
+    assert [path.rpartition("/")[2] for path in found["skipped"]] == ["1.parquet"]
+    assert found["rows"] == 600
+    assert "1.parquet was skipped" in result.stderr
 
 
 def test_review_and_scores_only_in_a_stream(table, tmp_path):
@@ -113,8 +155,8 @@ def test_the_review_list_of_a_stream_keeps_the_types_of_the_table(table, tmp_pat
 def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):
     monkeypatch.setattr("allegiance.cli.score.MANY_ROWS", 500)
     common = ["score", table, "--drop", "kind", "--clusters", 4, "--resamples", 3]
-    assert "k-means of a random sample" in call(*common, "-o", tmp_path / "out.csv").stderr
-    assert "needs them all at once" in call(*common).stderr
+    assert "k-means on a random sample" in call(*common, "-o", tmp_path / "out.csv").stderr
+    assert "needs all of them" in call(*common).stderr
     assert json.loads(call(*common, "--json", "-o", tmp_path / "more.csv").stdout)["rows"] == 900
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +29,8 @@ from allegiance.engines import SharedSamples
 from allegiance.fitting import Fitted, PreparedInput
 from allegiance.influence import ItakuraSaito, Mahalanobis, Weights, Within
 from allegiance.io import StreamProgress, Table, TableError, fit_stream, open_table, propose, score_stream
-from allegiance.io.checkpoint import Checkpoint
+from allegiance.io.partitions import PartitionedSink
+from allegiance.io.sinks import open_sink
 from peak_memory import run_with_peak
 
 COLUMNS = list("abcdef")
@@ -82,17 +80,6 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out.parquet"
 
 
-def interrupted(source: Any, scorer: Any, out: Path, rows: int = 300, **settings: Any) -> None:
-    """Score a table until some rows are done."""
-
-    def stop(progress: StreamProgress) -> None:
-        if progress.rows >= rows:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        score_stream(source, scorer, out, verbose=stop, **{"batch_rows": 100} | settings)
-
-
 @pytest.mark.parametrize(
     ("top", "details", "batch_rows"),
     [(None, True, 100), (2, True, 64), (None, False, 10_000)],
@@ -106,7 +93,7 @@ def test_output_has_the_bits_of_the_result_in_memory(top, details, batch_rows, s
     wanted = scorer.affinity(data[COLUMNS], top=top).frame(details=details).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.drop(columns="id"), wanted, check_exact=True, check_dtype=False)
     assert (summary.rows, summary.resumed) == (700, 0)
-    assert not (tmp_path / "out.parquet.partial").exists()
+    assert summary.summary.n_points == 700
 
 
 def write_csv(data: pd.DataFrame, folder: Path) -> Path:
@@ -155,7 +142,6 @@ def test_every_format_and_batches_measured_together_give_the_same(write, data, t
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_error_in_one_of_many_batches_names_its_rows(n_jobs, data, table, tmp_path, monkeypatch):
-    """The batches before it are kept."""
     scorer = AffinityScorer(n_jobs=n_jobs).fit(data[COLUMNS], data["kind"])
     score_prepared = Fitted.score_prepared
 
@@ -167,9 +153,7 @@ def test_an_error_in_one_of_many_batches_names_its_rows(n_jobs, data, table, tmp
     monkeypatch.setattr(Fitted, "score_prepared", fail)
     with pytest.raises(TableError, match=r"rows 350 to 399 of .*: no"):
         score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50)
-    assert not (tmp_path / "out.csv").exists()
-    monkeypatch.undo()
-    assert score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50).resumed >= 200
+    assert os.listdir(tmp_path) == ["points.parquet"]
 
 
 def test_only_the_columns_needed_are_read(scorer, table, out, monkeypatch):
@@ -184,145 +168,6 @@ def test_only_the_columns_needed_are_read(scorer, table, out, monkeypatch):
     monkeypatch.setattr(source, "batches", watched)
     score_stream(source, scorer, out, keep=["kind"])
     assert seen == [[*COLUMNS, "kind"]]
-
-
-def test_an_interrupted_run_goes_on_where_it_stopped(scorer, table, out, tmp_path):
-    whole = tmp_path / "whole.parquet"
-    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"]}
-    score_stream(table, scorer, whole, **settings)
-    for rows in (200, 500):
-        interrupted(table, scorer, out, rows, **settings)
-        assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == ["out.parquet.partial"]
-    seen: list[int] = []
-    summary = score_stream(table, scorer, out, verbose=lambda progress: seen.append(progress.rows), **settings)
-    assert summary.resumed == 500
-    assert seen == [600, 700]
-    assert out.read_bytes() == whole.read_bytes()
-    interrupted(table, scorer, out, N, force=True, **settings)
-    assert score_stream(table, scorer, out, force=True, **settings).resumed == N
-    assert out.read_bytes() == whole.read_bytes()
-
-
-def test_a_run_that_stops_while_it_removes_files_can_be_resumed(scorer, table, out, tmp_path, monkeypatch):
-    """Once a kill between two of them left parts without their description, and no run could go on."""
-    settings: dict[str, Any] = {"batch_rows": 300, "keep": ["id"], "force": True}
-    score_stream(table, scorer, tmp_path / "whole.parquet", **settings)
-    unlink, stops = Path.unlink, 0
-
-    def stopping(path: Path, missing_ok: bool = False) -> None:
-        nonlocal stops
-        unlink(path, missing_ok)
-        if path.parent.name == "out.parquet.partial":
-            stops -= 1
-            if stops == 0:
-                raise KeyboardInterrupt
-
-    for number in range(1, 12):
-        interrupted(table, scorer, out, 600, **settings)
-        stops = number
-        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
-            patched.setattr(Path, "unlink", stopping)
-            score_stream(table, scorer, out, **settings)
-        score_stream(table, scorer, out, **settings)
-        assert out.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-    assert stops > 0, "the last run had nothing left to remove"
-
-
-CHILD = """
-import sys, time
-from allegiance.io import score_stream
-def slowly(progress):
-    print(progress.rows, flush=True)
-    time.sleep(0.2)
-score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=int(sys.argv[4]), keep=["id"], verbose=slowly)
-"""
-
-
-def child(table: Path, scorer: AffinityScorer, out: Path, batch_rows: int) -> subprocess.Popen[str]:
-    """Start to score a table in another process, which prints a line for each batch."""
-    scorer.save(out.parent / "a.model")
-    words = [sys.executable, "-c", CHILD, str(table), str(out.parent / "a.model"), str(out), str(batch_rows)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.slow
-def test_a_killed_process_loses_nothing_repeats_nothing_and_leaves_nothing(scorer, table, out, tmp_path):
-    """SIGKILL, several times: no chance to clean up."""
-    whole = tmp_path / "whole.parquet"
-    for _ in range(2):
-        with child(table, scorer, out, 50) as process:
-            assert process.stdout is not None
-            for _ in range(2):
-                process.stdout.readline()
-            os.kill(process.pid, signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert not out.exists()
-    # What a process may leave behind if it dies while it writes.
-    (tmp_path / "out.parquet.partial" / ".allegiance-0badcafe-part-00000099.arrow").write_bytes(b"half")
-    assert list(tmp_path.glob(".allegiance-*"))
-    summary = score_stream(table, scorer, out, batch_rows=50, keep=["id"])
-    assert 200 <= summary.resumed < N
-    score_stream(table, scorer, whole, batch_rows=50, keep=["id"])
-    assert out.read_bytes() == whole.read_bytes()
-    assert pq.read_table(out)["id"].to_pylist() == [f"p{i:05d}" for i in range(N)]
-    assert sorted(os.listdir(tmp_path)) == ["a.model", "out.parquet", "points.parquet", "whole.parquet"]
-
-
-OTHERS: dict[str, Any] = {
-    "batch_rows": 50,
-    "top": 3,
-    "keep": ["id", "kind"],
-    "columns": COLUMNS[::-1],
-    "labels": "kind",
-    "details": False,
-}
-
-
-@pytest.mark.parametrize("changed", ["scorer", "source", *OTHERS])
-def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, out):
-    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS, "details": True}
-    interrupted(table, scorer, out, **settings)
-    if changed == "scorer":
-        scorer = AffinityScorer(random_state=1).fit(data[COLUMNS], data["kind"])
-    elif changed == "source":
-        time.sleep(0.01)
-        data[::-1].to_parquet(table, index=False, row_group_size=91)
-    else:
-        settings[changed] = OTHERS[changed]
-    with pytest.raises(TableError, match=rf"another run: {changed}.* differed.*resume=False"):
-        score_stream(table, scorer, out, **settings)
-    summary = score_stream(table, scorer, out, resume=False, **settings)
-    assert (summary.rows, summary.resumed) == (N, 0)
-
-
-def test_parts_of_rows_prepared_otherwise_are_not_mixed_in(data, tmp_path):
-    data.loc[::9, "b"] = np.nan
-    data.to_parquet(tmp_path / "points.parquet", index=False)
-    source, out = open_table(tmp_path / "points.parquet"), tmp_path / "out.parquet"
-    first, second = (
-        fit_stream(source, AffinityScorer(centers=np.eye(4, 2)), plan=propose(source, features=["a", "b"], impute=how))
-        for how in ("drop", "median")
-    )
-    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"]}
-    interrupted(source, first, out, **settings)
-    with pytest.raises(TableError, match=r"another run: .*plan.* differed"):
-        score_stream(source, second, out, **settings)
-    assert score_stream(source, first, out, **settings).rows == 622
-
-
-def test_a_resumed_run_by_a_saved_plan_repeats_no_rows(data, tmp_path):
-    """Rows that were left out once shifted the place where a run by a loaded model resumed."""
-    data.loc[::9, "b"] = np.nan
-    source, model, out, whole = (tmp_path / name for name in ("points.csv", "a.model", "out.csv", "whole.csv"))
-    data.to_csv(source, index=False)
-    plan = propose(open_table(source), features=["a", "b"], impute="drop")
-    fit_stream(source, n_clusters=4, plan=plan).save(model)
-    settings: dict[str, Any] = {"batch_rows": 50, "keep": ["id"]}
-    score_stream(source, model, whole, **settings)
-    interrupted(source, model, out, 200, **settings)
-    assert score_stream(source, model, out, **settings).resumed < 300
-    assert out.read_bytes() == whole.read_bytes()
-    assert pd.read_csv(out)["id"].tolist() == [name for row, name in enumerate(data["id"]) if row % 9]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -346,18 +191,13 @@ def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data
     np.testing.assert_allclose(affinities[exact], expected.filter(like="affinity_")[exact], atol=1e-9)
 
 
-def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(data, out, tmp_path):
+def test_counts_are_those_of_the_result_in_memory(data, tmp_path):
     noisy = labelled(data, "noise")
     scorer = AffinityScorer(calibration=4).fit(data[COLUMNS], noisy["kind"])
     table = tmp_path / "points.parquet"
     noisy.to_parquet(table, index=False)
     settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind"}
     whole = score_stream(table, scorer, tmp_path / "whole.parquet", **settings).summary
-    interrupted(table, scorer, out, 400, **settings)
-    resumed = score_stream(table, scorer, out, **settings)
-    assert resumed.resumed == 400
-    first, second = (json.loads(each.to_json()) | {"seconds": 0} for each in (resumed.summary, whole))
-    assert first == second
     expected = scorer.fitted_.score(data[COLUMNS], labels=noisy["kind"]).summary()
     for name in ("counts", "rivals", "undecided", "empty_cells", "engines"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(expected, name), err_msg=name)
@@ -369,7 +209,7 @@ def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(da
 def test_few_columns_are_written_and_none_twice(scorer, data, table, tmp_path):
     score_stream(table, scorer, tmp_path / "out.csv", row_numbers=True, keep={"kind": "group"}, batch_rows=100)
     found = pd.read_csv(tmp_path / "out.csv")
-    assert list(found) == ["row", "group", "label", "verdict", "rival", "own_affinity", "typicality"]
+    assert list(found) == ["row", "group", "label", "rival", "own_affinity", "typicality", "priority"]
     assert found["row"].tolist() == list(range(700))
     with pytest.raises(TableError, match="keep names 'label'"):
         score_stream(table, scorer, tmp_path / "twice.csv", keep={"kind": "label"})
@@ -387,7 +227,7 @@ def test_labels_may_be_noise_blank_or_wrong(data, tmp_path):
     expected = named[named.index != 150]
     assert found["id"].tolist() == expected["id"].tolist(), "a row without a label is left out"
     assert found["label"].tolist() == expected["kind"].tolist()
-    assert (found["verdict"] == "noise").tolist() == (expected["kind"] == "-1").tolist()
+    assert found["priority"].isna().tolist() == (expected["kind"] == "-1").tolist()
     assert summary.summary.n_points - summary.summary.n_labels == 100
     named.loc[150, "kind"] = "q"
     named.to_csv(tmp_path / "points.csv", index=False)
@@ -427,7 +267,6 @@ def test_one_warning_for_all_batches(data, table, tmp_path):
         ({"columns": ["id"]}, "column 'id' holds .* not a number"),
         ({"keep": ["nothing"]}, "no column 'nothing'"),
         ({"labels": "nothing"}, "no column 'nothing'"),
-        ({"sink": "-"}, "sink must be a file"),
         ({"sink": "points.parquet", "force": True}, "is an input"),
         ({"batch_rows": 0}, "batch_rows"),
         ({"top": 0}, "top"),
@@ -478,104 +317,144 @@ def test_an_executor_gives_the_same_bytes(kind, data, table, tmp_path, monkeypat
     assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
 
 
-# Interrupted runs: never mixed with others, never at the cost of files that are not ours.
+# Folders: one finished file per partition.
 
 
-@pytest.mark.slow
-def test_two_runs_to_one_output_are_not_mixed(scorer, table, out, tmp_path):
-    """Without a lock more rows come out than went in: the parts of one run, then those of the other."""
-    with child(table, scorer, out, 100) as first:
-        assert first.stdout is not None
-        assert first.stdout.readline() == "100\n"
-        for settings in ({"batch_rows": 60}, {"batch_rows": 100}, {"batch_rows": 60, "resume": False}):
-            with pytest.raises(TableError, match=rf"being written by another run, process {first.pid} on .* since "):
-                score_stream(table, scorer, out, keep=["id"], **settings)
-        first.stdout.read()
-    assert first.returncode == 0
-    assert pq.read_table(out)["id"].to_pylist() == [f"p{i:05d}" for i in range(N)]
-    assert sorted(os.listdir(tmp_path)) == ["a.model", "out.parquet", "points.parquet"]
-
-
-def test_a_run_in_this_process_excludes_others_too(tmp_path):
-    with Checkpoint(tmp_path / "out.csv", {}, resume=True) as parts:
-        with (
-            pytest.raises(TableError, match=f"process {os.getpid()}"),
-            Checkpoint(tmp_path / "out.csv", {}, resume=True),
-        ):
-            raise AssertionError
-        parts.remove()
-    assert os.listdir(tmp_path) == []
-
-
-def test_parts_behind_a_gap_are_never_taken_for_those_of_this_run(scorer, table, out, tmp_path):
-    interrupted(table, scorer, out, top=1)
-    (tmp_path / "out.parquet.partial" / "part-00000000.arrow").unlink()
-    interrupted(table, scorer, out, rows=100, top=2)
-    assert score_stream(table, scorer, out, batch_rows=100, top=2).resumed == 100
-
-
-@pytest.mark.parametrize("resume", [True, False])
-def test_files_of_the_user_are_left_alone(scorer, table, out, tmp_path, resume):
-    folder = tmp_path / "out.parquet.partial"
+def split(data: pd.DataFrame, folder: Path, rows: int = 175) -> Path:
     folder.mkdir()
-    (folder / "manifest.json").write_text('{"scorer": "mine"}')
-    (folder / "thesis.txt").write_text("all of it")
-    with pytest.raises(TableError, match="in the way"):
-        score_stream(table, scorer, out, resume=resume)
-    assert sorted(os.listdir(folder)) == ["manifest.json", "thesis.txt"]
-    shutil.rmtree(folder)
-    interrupted(table, scorer, out)
-    (folder / "notes.txt").write_text("half way")
-    (folder / "part-1.arrow").write_text("copy")
-    assert score_stream(table, scorer, out, batch_rows=100, resume=resume).resumed == (300 if resume else 0)
-    assert sorted(os.listdir(folder)) == ["notes.txt", "part-1.arrow"]
+    for start in range(0, N, rows):
+        data[start : start + rows].to_parquet(folder / f"{start:03d}.parquet", index=False)
+    return folder
 
 
-@pytest.mark.parametrize("content", [b"", b"[1]", b"\xff"])
-def test_a_damaged_manifest_has_a_remedy(scorer, table, out, tmp_path, content):
-    interrupted(table, scorer, out)
-    (tmp_path / "out.parquet.partial" / "manifest.json").write_bytes(content)
-    with pytest.raises(TableError, match=r"damaged.*resume=False"):
-        score_stream(table, scorer, out, batch_rows=100)
-    assert score_stream(table, scorer, out, batch_rows=100, resume=False).rows == N
+def stop_after(rows: int) -> Any:
+    def stop(progress: StreamProgress) -> None:
+        if progress.rows >= rows:
+            raise KeyboardInterrupt
+
+    return stop
 
 
-#: A limit on the size of files stands in for a full disk: writing fails in the same way.
-FULL = """
-import resource, sys
+def test_a_folder_that_was_interrupted_gets_its_missing_files(scorer, data, tmp_path):
+    source, whole, out = split(data, tmp_path / "in"), tmp_path / "whole", tmp_path / "out"
+    settings: dict[str, Any] = {"batch_rows": 50, "keep": ["id"]}
+    score_stream(source, scorer, f"{whole}/", **settings)
+    for rows in (200, 400):
+        with pytest.raises(KeyboardInterrupt):
+            score_stream(source, scorer, f"{out}/", verbose=stop_after(rows), **settings)
+        assert not list(out.rglob(".allegiance-*"))
+    summary = score_stream(source, scorer, f"{out}/", **settings)
+    assert (summary.rows, summary.resumed) == (N, 350)
+    for path in whole.glob("*.parquet"):
+        assert path.read_bytes() == (out / path.name).read_bytes()
+    again = score_stream(source, scorer, f"{out}/", **settings)
+    assert again.resumed == N
+    first, second = (json.loads(each.summary.to_json()) | {"seconds": 0} for each in (summary, again))
+    assert first == second
+
+
+@pytest.mark.parametrize("changed", ["scorer", "source", "top", "keep", "labels"])
+def test_files_of_another_run_are_not_mixed_in(changed, scorer, data, tmp_path):
+    source, out = split(data, tmp_path / "in"), f"{tmp_path / 'out'}/"
+    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS, "details": True}
+    score_stream(source, scorer, out, **settings)
+    if changed == "scorer":
+        scorer = AffinityScorer(random_state=1).fit(data[COLUMNS], data["kind"])
+    elif changed == "source":
+        data[::-1].head(175).to_parquet(source / "000.parquet", index=False)
+    else:
+        settings[changed] = {"top": 3, "keep": ["id", "kind"], "labels": "kind"}[changed]
+    with pytest.raises(TableError, match="was written by another run"):
+        score_stream(source, scorer, out, **settings)
+    assert score_stream(source, scorer, out, force=True, **settings).resumed == 0
+
+
+def test_long_files_give_several_parts(scorer, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("allegiance.io.partitions.PART_ROWS", 300)
+    score_stream(table, scorer, f"{tmp_path / 'out'}/", keep=["id"], batch_rows=80)
+    rows = {path.stem: pq.read_table(path)["id"].to_pylist() for path in (tmp_path / "out").glob("*.parquet")}
+    assert {name: len(ids) for name, ids in rows.items()} == {
+        "points-00000": 300,
+        "points-00001": 300,
+        "points-00002": 100,
+    }
+    assert [name for _, ids in sorted(rows.items()) for name in ids] == [f"p{i:05d}" for i in range(N)]
+
+
+def test_only_one_run_writes_a_folder(scorer, table, tmp_path):
+    with (
+        PartitionedSink(tmp_path / "out"),
+        pytest.raises(TableError, match="being written by another run"),
+    ):
+        score_stream(table, scorer, f"{tmp_path / 'out'}/")
+
+
+def test_a_run_leaves_the_temporary_files_of_others_alone(scorer, table, tmp_path):
+    """A stream to scores.csv deleted the unfinished january-scores.csv of another run."""
+    with open_sink(tmp_path / "january-scores.csv") as other:
+        other.write(pa.table({"x": [1]}))
+        score_stream(table, scorer, tmp_path / "scores.csv")
+    assert (tmp_path / "january-scores.csv").read_text() == "x\n1\n"
+
+
+CHILD = """
+import sys, time
 from allegiance.io import score_stream
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
-try:
-    score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=100, details=True)
-except OSError as error:
-    print(error.filename)
-    print(error.strerror)
+def slowly(progress):
+    print(progress.rows, flush=True)
+    time.sleep(0.1)
+score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=50, keep=["id"], verbose=slowly)
 """
 
 
+@pytest.fixture(scope="module")
+def s3():
+    """A local object store."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    settings = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        store = pytest.importorskip("s3fs").S3FileSystem()
+        store.mkdir("bucket")
+        yield store
+    server.stop()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("limit", "what"), [(5_000, "part-00000000.arrow"), (30_000, "out.parquet")])
-def test_a_full_disk_names_the_file_and_says_that_the_run_can_be_resumed(out, tmp_path, limit, what):
-    rng = np.random.default_rng(0)
-    table = tmp_path / "points.parquet"
-    pd.DataFrame(rng.normal(size=(600, 2)), columns=["x", "y"]).to_parquet(table, index=False)
-    scorer = AffinityScorer().fit(pd.read_parquet(table), np.arange(600) % 3)
-    scorer.save(tmp_path / "a.model")
-    words = [sys.executable, "-c", FULL, str(table), str(tmp_path / "a.model"), str(out), str(limit)]
-    said = subprocess.run(words, check=True, capture_output=True, text=True)
-    name, reason = said.stdout.splitlines()
-    assert Path(name).name == what
-    assert f"kept in {out}.partial" in reason
-    assert not list(tmp_path.rglob(".allegiance-*"))
-    resumed = score_stream(table, scorer, out, batch_rows=100, details=True).resumed
-    assert (resumed > 0) == (what == "out.parquet")
+@pytest.mark.parametrize("place", ["local", "s3"])
+def test_a_killed_process_leaves_only_finished_files(place, scorer, data, tmp_path, request):
+    """SIGKILL, several times: no chance to clean up."""
+    source = split(data, tmp_path / "in")
+    model = tmp_path / "a.model"
+    out = f"{tmp_path / 'out'}/"
+    if place == "s3":
+        store = request.getfixturevalue("s3")
+        store.put(str(source), "bucket/in", recursive=True)
+        out = "s3://bucket/out/"
+        scorer.save("s3://bucket/a.model")
+        source, model = "s3://bucket/in", "s3://bucket/a.model"
+    else:
+        scorer.save(model)
+    words = [sys.executable, "-c", CHILD, str(source), str(model), out]
+    for lines in (5, 4):
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for _ in range(lines):
+                process.stdout.readline()
+            os.kill(process.pid, signal.SIGKILL)
+    summary = score_stream(str(source), str(model), out, batch_rows=50, keep=["id"])
+    assert summary.rows == N
+    assert 175 <= summary.resumed < N
+    assert open_table(out).read(["id"]).column(0).to_pylist() == [f"p{i:05d}" for i in range(N)]
 
 
 def test_identifiers_that_the_output_cannot_hold_are_refused_before_the_work(scorer, table, out, tmp_path):
     held = pq.read_table(table).set_column(0, "id", pa.array([(1, 2, 3)] * N, pa.month_day_nano_interval()))
-    with pytest.raises(TableError, match="column 'id' is of type month_day_nano_interval"):
+    with pytest.raises(TableError, match="column 'id' has type month_day_nano_interval"):
         score_stream(held, scorer, out, keep=["id"])
-    assert not (tmp_path / "out.parquet.partial").exists()
 
 
 # Fits in passes.

@@ -1,4 +1,4 @@
-"""Which points travel with the page, counts of all labels, where points lie, and their colours."""
+"""Which points travel with the page, counts of all labels, where points lie, and their colors."""
 
 import base64
 from itertools import pairwise
@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from allegiance import affinity
 from allegiance.report import _data, _figures
 from allegiance.report._inputs import Column, check_inputs
-from browsing.colours import contrast, luminance
+from browsing.colors import contrast, luminance
 
 
 def choose_points(result, always=()):
@@ -36,7 +36,7 @@ def test_a_small_result_is_shown_whole(random_result, calibrated):
 @pytest.mark.usefixtures("small_page")
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_labels_to_review_are_kept_and_others_sampled(random_result, rng, calibrated):
-    result = random_result(500, 4, 1.0, label=rng.integers(-1, 4, 500), calibrated=calibrated)
+    result = random_result(500, 4, 0.2, label=rng.integers(-1, 4, 500), calibrated=calibrated)
     values = result.trust if calibrated else result.own_affinity
     firm = (values >= 0.8) & (result.label != -1)
     doubtful = (values < 0.8) & (result.label != -1)
@@ -56,9 +56,9 @@ def test_labels_to_review_are_kept_and_others_sampled(random_result, rng, calibr
 
 
 @pytest.mark.usefixtures("small_page")
-def test_supported_labels_are_drawn_evenly_and_by_the_seed(make_result):
+def test_firm_labels_are_drawn_evenly_and_by_the_seed(make_result):
     n = 4_000
-    result = make_result(np.column_stack([np.linspace(0.6, 0.9, n), np.linspace(0.4, 0.1, n)]))
+    result = make_result(np.column_stack([np.linspace(0.88, 0.95, n), np.linspace(0.12, 0.05, n)]))
     assert choose_points(result).rows.tolist() == choose_points(result).rows.tolist()
     drawn = np.concatenate([choose_points(make_result(result.affinity, seed=seed)).rows for seed in range(200)])
     # 4,000 draws from 0 .. n - 1: the standard error of their mean is n / sqrt(12 * 4000). False alarm rate: 6e-5.
@@ -72,7 +72,9 @@ value_lists = st.lists(
 
 def groups_of(values, code, k):
     clusters = [_data.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
-    return _data.Groups(clusters, [[]] * k, 0, np.arange(k), np.asarray(code), np.asarray(values, dtype=float), "trust")
+    rivals = np.zeros((k, k), dtype=int)
+    values = np.asarray(values, dtype=float)
+    return _data.Groups(None, clusters, rivals, 0, np.arange(k), np.asarray(code), values, "trust")
 
 
 @given(value_lists)
@@ -98,22 +100,6 @@ def test_clusters_stand_in_the_order_of_their_trouble(make_result):
     assert (groups.place.tolist(), groups.code.tolist()) == ([2, 1, 0], [2, 1, 0, 3])
 
 
-def test_bands_hold_their_points_in_falling_order(rng):
-    values, code = rng.random(500), rng.integers(5, size=500)
-    profile = _data.sorted_profile(groups_of(values, code, 4))
-    assert np.isnan(profile.position[code == 4]).all()
-    for group in range(4):
-        rows = np.flatnonzero(code == group)
-        rows = rows[np.argsort(profile.position[rows])]
-        assert (np.diff(values[rows]) <= 0).all()
-        assert (np.floor(profile.position[rows]) == group).all()
-        xs, ys = profile.bands[group]
-        # The outline encloses as much as the bars of the points, up to what thinning loses.
-        area = abs(np.sum(xs * np.roll(ys, -1) - ys * np.roll(xs, -1))) / 2
-        np.testing.assert_allclose(area / (ys.max() - ys.min()), values[rows].mean(), atol=0.02)
-    assert [band[0].size for band in _data.sorted_profile(groups_of([0.5], [1], 2)).bands] == [0, 4]
-
-
 def test_columns_of_the_table_travel_until_the_budget_is_spent():
     rows = np.array([2, 0])
     columns = [
@@ -131,7 +117,8 @@ def test_columns_of_the_table_travel_until_the_budget_is_spent():
 
 
 def project(result, X, names=None):
-    return _figures.project(result, check_inputs(result, X, feature_names=names), _data.group_points(result))
+    """Return the last choice of axes: principal components, if there are more than two columns."""
+    return _figures.project(result, check_inputs(result, X, feature_names=names), _data.group_points(result))[-1]
 
 
 def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
@@ -147,7 +134,32 @@ def test_units_do_not_change_the_map_where_closeness_ignores_them(rng):
     X = rng.normal(size=(60, 4)) + 5.0 * codes[:, None]
     maps = [project(affinity(X * unit, codes), X * unit) for unit in ([1.0] * 4, [1.0, 1e3, 1e-3, 1.0])]
     np.testing.assert_allclose(pdist(maps[0].xy), pdist(maps[1].xy), rtol=1e-6)
-    assert "standardised" in maps[0].description
+    assert "standardized" in maps[0].description
+
+
+def test_discriminant_axes_separate_clusters_that_principal_components_do_not(rng):
+    codes = np.arange(300) % 3
+    X = np.column_stack([20 * rng.normal(size=(300, 2)), np.eye(3)[codes] * 8 + rng.normal(size=(300, 3))])
+    result = affinity(X, codes, influence="euclidean", random_state=0)
+    first, last = _figures.project(result, check_inputs(result, X), _data.group_points(result))
+    assert (first.name, last.name) == ("discriminant axes", "principal components")
+
+    def separation(xy):
+        centers = np.array([xy[codes == code].mean(axis=0) for code in range(3)])
+        spread = np.mean([xy[codes == code].std() for code in range(3)])
+        return pdist(centers).min() / spread
+
+    assert separation(first.xy) > 3 > 1 > separation(last.xy)
+
+
+def test_far_outliers_do_not_set_the_limits_of_the_map(random_result, rng):
+    X = rng.normal(size=(1000, 2))
+    X[0] = [1e6, -1e6]
+    (left, right), (bottom, top) = project(random_result(1000, 3), X).limits
+    assert max(abs(left), abs(right), abs(bottom), abs(top)) < 10
+    assert np.mean((X[:, 0] > left) & (X[:, 0] < right)) > 0.99
+    (left, right), _ = project(random_result(1000, 3), np.ones((1000, 2))).limits
+    assert left < 1 < right
 
 
 @pytest.mark.parametrize("shape", [(40, 5), (30, 1500), (2, 3), (3, 1200)])
@@ -180,20 +192,17 @@ def test_coordinates_are_finite(scale, random_result, rng):
     assert np.isfinite(project(random_result(30, 3), rng.normal(size=(30, 4)) * scale).xy).all()
 
 
-@pytest.mark.parametrize(
-    "colours",
-    [_figures.trust_palette(), _figures.VERDICT_COLOURS, _figures.cluster_colours(200)],
-    ids=["trust", "verdict", "cluster"],
-)
-def test_every_colour_can_be_seen_on_a_light_and_on_a_dark_page(colours):
-    assert min(contrast(colour, page) for colour in colours for page in ("#ffffff", "#14171d")) > 3
+@pytest.mark.parametrize("kind", ["trust", "verdict", "cluster", "levels"])
+def test_every_color_can_be_seen_on_a_light_and_on_a_dark_page(kind):
+    colors = _figures.palettes(200)[kind]
+    assert min(contrast(color, page) for color in colors for page in ("#ffffff", "#14171d")) > 3
 
 
 def test_trust_goes_from_strong_orange_to_calm_blue_and_clusters_differ():
-    colours = _figures.trust_palette()
-    red, _, blue = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]).T
+    colors = _figures.palettes(60)["trust"]
+    red, _, blue = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors]).T
     assert red[0] - blue[0] > 100
     assert blue[-1] - red[-1] > 50
-    assert luminance(colours[0]) < luminance(colours[-1])
-    many = _figures.cluster_colours(60)
+    assert luminance(colors[0]) < luminance(colors[-1])
+    many = _figures.palettes(60)["cluster"][:60]
     assert len(set(many)) == len(set(many[:24])) == 24

@@ -77,8 +77,8 @@ def test_names_say_what_sets_a_cluster_apart():
         Column("x3", "number", rng.normal(size=300) + 30 * (codes == 1), is_named=False),
     ]
     first, second, third = names_of(columns, codes, 3)
-    assert "high revenue, fibre" in first
-    assert "Partner Yes" in second
+    assert "high revenue" in first
+    assert second.count(",") == 1  # Names are short.
     assert "x3" not in second
     assert "late since" in third
 
@@ -113,7 +113,8 @@ def test_means_are_told_in_three_digits_or_as_whole_numbers():
 
 def test_long_names_of_columns_are_cut():
     name = names_of([Column("n" * 90, "number", 9.0 * PAIR)], PAIR, 2)[1]
-    assert name.startswith("somewhat high nnn")
+    assert name.startswith("high nnn")
+    assert len(name) < 50
 
 
 def test_a_column_of_the_labels_does_not_describe_clusters(rng):

@@ -1,4 +1,4 @@
-"""What is passed along with a result: features, a table, ids, coordinates, texts, images."""
+"""What is passed along with a result: features, a table, ids, positions on the map, texts, images."""
 
 import base64
 import datetime
@@ -13,7 +13,7 @@ from PIL import Image
 
 from allegiance import affinity
 from allegiance.report import check_images
-from allegiance.report._inputs import check_coordinates, check_features, check_inputs
+from allegiance.report._inputs import check_features, check_inputs, check_map
 
 
 @pytest.fixture(scope="module")
@@ -128,25 +128,31 @@ def test_ids_are_values_columns_of_the_table_or_an_index(result):
     assert check_inputs(result, pl.DataFrame(np.eye(4))).ids == {}
 
 
-def test_coordinates_are_named_by_their_frame():
+def test_positions_are_named_by_their_frame_or_are_two_columns(result):
     frame = pd.DataFrame(np.arange(8.0).reshape(4, 2), columns=["umap 1", "umap 2"])
-    values, names = check_coordinates(frame, 4)
+    values, names = check_map(frame, 4)
     assert values.tolist() == frame.to_numpy().tolist()
     assert names == ("umap 1", "umap 2")
+    values, names = check_inputs(result, data=pd.DataFrame(COLUMNS), map=("age", "price")).coordinates
+    assert names == ("age", "price")
+    assert values[[0, 1, 3], 0].tolist() == [3, 40, 7]
+    assert values[2].tolist() == [7, 2.5]  # The medians, where a value is missing.
+    with pytest.raises(ValueError, match="map names 'plan', which is not a column of numbers"):
+        check_inputs(result, data=pd.DataFrame(COLUMNS), map=("age", "plan"))
 
 
 @pytest.mark.parametrize(
-    ("coordinates", "message"),
+    ("positions", "message"),
     [
-        (np.ones((4, 3)), r"coordinates must have shape \(4, 2\)"),
-        (np.full((4, 2), np.nan), "coordinates contains NaN"),
-        ([["p", "q"]] * 4, "coordinates must be"),
+        (np.ones((4, 3)), r"map must have shape \(4, 2\)"),
+        (np.full((4, 2), np.nan), "map contains NaN"),
+        ([["p", "q"]] * 4, "map must be"),
     ],
     ids=["shape", "nan", "text"],
 )
-def test_bad_coordinates_are_named(coordinates, message):
+def test_bad_positions_are_named(positions, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        check_coordinates(coordinates, 4)
+        check_map(positions, 4)
 
 
 def decoded(thumbnail):

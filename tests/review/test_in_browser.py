@@ -116,7 +116,7 @@ def test_a_server_that_ends_is_told_and_nothing_is_taken_as_kept(reader, serving
 
 @SLOW
 def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatch):
-    for name in ("POINTS", "LISTED", "DOUBTFUL", "SUPPORTED", "NOISE"):
+    for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
         monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
     review = serving()
     missing = next(row for row in range(240) if row not in review._page.sample.rows)
@@ -130,7 +130,7 @@ def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatc
     decided(reader, 1)
     assert log(review)[0]["row"] == missing
     reader.click("#clear")
-    reader.choose("#listed", "doubtful")
+    reader.choose("#listed", "priority")
     assert missing not in reader.listed()[:10]
     # A slow answer to an older search changes nothing.
     reader.run(
@@ -148,7 +148,7 @@ def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatc
 
 @SLOW
 def test_texts_outside_of_the_page_are_searched(reader, serving, monkeypatch):
-    for name in ("POINTS", "LISTED", "DOUBTFUL", "SUPPORTED", "NOISE"):
+    for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
         monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
     texts = [f"document number {row}, of many" for row in range(240)]
     review = serving(texts=texts)
@@ -186,7 +186,7 @@ def test_an_audit_recalculates_trust_and_the_page_follows(reader, serving, score
     result, _, _ = scored
     review = serving()
     reader.open(review.url)
-    assert "would come back" in reader.text("#answer")
+    assert "would hold up" in reader.text("#answer")
     reader.choose("#listed", "audit")
     reader.click("#next")
     for place in range(60):
@@ -198,13 +198,15 @@ def test_an_audit_recalculates_trust_and_the_page_follows(reader, serving, score
     reader.click("#recalculate")
     reader.wait("return document.documentElement.dataset.ready && allegianceReport.state?.points.page.audited")
     assert reader.text("#answer strong") == found.sentence()
-    rows = reader.rows("allegianceReport.table.order('review')")
+    assert f"{100 * found.share_right:.0f}%" in reader.text(".tile-value")
+    assert f"Before the audit, {100 * result.replication:.0f}% would hold up" in reader.text(".tile-note")
+    rows = reader.rows("allegianceReport.table.order('row')")
     said = reader.run(
-        "const {state, table} = allegianceReport; return Array.from(table.order('review'), p => state.points.trust(p))"
+        "const {state, table} = allegianceReport; return Array.from(table.order('row'), p => state.points.trust(p))"
     )
     shown = dict(zip(rows, said, strict=True))
     for row in range(240):
-        if result.label[row] >= 0:
+        if result.label[row] != "-1":
             assert shown[row] == f"{found.trust[row]:.2f}"
     assert reader.text("#decision-status").startswith("60 decided")
     assert reader.console_errors() == []

@@ -213,7 +213,7 @@ def test_a_record_is_complete(calm, scored):
 
 
 def test_points_that_are_not_on_the_page_are_found(serving, monkeypatch):
-    for name in ("POINTS", "LISTED", "DOUBTFUL", "SUPPORTED", "NOISE"):
+    for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
         monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
     review = serving()
     client, shown = Client(review), set(review._page.sample.rows.tolist())

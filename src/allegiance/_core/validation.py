@@ -223,6 +223,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
     try:
         if _has_dates(X):  # which scikit-learn would take as numbers of nanoseconds
             raise TypeError("X holds dates: turn them into numbers.")
+        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+            raise ValueError(
+                "Complex data not supported: X holds complex numbers. Use their real and imaginary parts as columns."
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             take = partial(
                 validate_data, estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
@@ -259,7 +263,10 @@ def _unusable_columns(X: Any) -> str | None:
         except (TypeError, ValueError):
             return None
         if array.ndim == 1:
-            return f"X must have rows and columns, got shape {array.shape}. Reshape your data: one column is (n, 1)."
+            return (
+                f"X must have rows and columns, got shape {array.shape}. Reshape your data: X.reshape(1, -1) is one "
+                "row, X.reshape(-1, 1) is one column."
+            )
         if array.ndim != 2:
             return None
         columns = {str(number): values for number, values in enumerate(array.T)}

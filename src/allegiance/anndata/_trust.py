@@ -171,7 +171,7 @@ def report(
         path,
         genes,
         ids=adata.obs_names,
-        coordinates=None if shown is None else np.asarray(adata.obsm[shown])[:, :2],
+        map=None if shown is None else np.asarray(adata.obsm[shown])[:, :2],
         feature_names=None if genes is None else adata.var_names,
         title=title or f"Clusters of cells: {groupby}",
     )

@@ -399,9 +399,9 @@ class MemberDistances:
     def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
         """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
 
-        A new point like the members is below 0.01 with a probability of at most 0.01. Beyond the farthest member, it
-        shrinks with the square of the distance, so that outliers show in small clusters, too. NaN for noise, 1 for a
-        cluster without members.
+        Beyond the farthest member, the smallest of these values shrinks with the square of the distance, as for a tail
+        whose variance is barely infinite. So a new point that resembles the members is below 0.01 with a probability of
+        at most 0.01 unless their tail is heavier. NaN for noise, 1 for a cluster without members.
         """
         result = np.full(codes.shape[0], np.nan)
         order = np.argsort(codes, kind="stable")
@@ -411,7 +411,7 @@ class MemberDistances:
             own = slice(self.starts[cluster], self.starts[cluster + 1])
             nearer = np.concatenate([[0], np.cumsum(self.counts[own])])
             place = np.searchsorted(self.values[own], distance[points], side="left")
-            farthest, away = self.farthest[cluster], distance[points]
-            beyond = np.where(away > farthest, farthest / np.where(away > 0.0, away, 1.0), 1.0) ** 2
-            result[points] = beyond * (1 + nearer[-1] - nearer[place]) / (1 + nearer[-1])
+            farthest = self.farthest[cluster]
+            tail = np.minimum(farthest / np.maximum(distance[points], farthest), 1.0) ** 2 if farthest > 0 else 1.0
+            result[points] = (1 + nearer[-1] - nearer[place]) / (1 + nearer[-1]) * tail
         return result

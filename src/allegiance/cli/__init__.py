@@ -9,13 +9,14 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line, or say what to install for it."""
+    """Run the command line, or name the missing package."""
     try:
         if find_spec("click") is None:
             print("allegiance: click is missing. pip install 'allegiance[cli]'", file=sys.stderr)
             sys.exit(1)
-        from ._app import program
+        from ._app import open_closed_streams, program
 
+        open_closed_streams()
         program.main()
     except KeyboardInterrupt:  # before the program has taken over
         print("Interrupted. No incomplete output was written.", file=sys.stderr)

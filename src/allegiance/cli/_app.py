@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -15,25 +16,34 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
-from types import FrameType, SimpleNamespace
-from typing import Any, NoReturn
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
 from allegiance import __version__
 
-#: Exit codes: usage errors are 2, and a process ended by signal s exits with 128 + s.
-FAILED, UNDER_THRESHOLD, DRIFTED = 1, 3, 4
+from ._options import Features, Output, Reading, Trust, pick
+
+#: Exit codes. Usage errors are 2, and a process ended by signal s exits with 128 + s.
+FAILED, UNDER_THRESHOLD, DRIFTED, NOTED = 1, 3, 4, 5
 _INTERRUPTED, _TERMINATED = 130, 143
-#: Errors whose text tells the user what to do. Anything else is a defect of ours.
+#: Errors whose text tells the user what to do. Anything else is a bug.
 _EXPECTED = (ValueError, ImportError, OSError, MemoryError)
-#: Events that say why the exit code is not 0, and what stands before the text of others, outside of JSON.
-_REASONS = ("error", "stopped", "drift", "under")
+#: Events that explain an exit code other than 0, and prefixes of messages, outside of JSON.
+_REASONS = ("error", "stopped", "drift", "under", "notes")
 _PREFIXES = {"error": "Error: ", "note": "Note: ", "warning": "Warning: "}
-#: Characters that would steer a terminal; names from the data may hold them.
-_CONTROL = dict.fromkeys({*range(32), 127, 155} - {ord("\n")}, " ")
-#: Seconds between two lines of progress in a log.
+#: Characters that control a terminal. Names from the data may contain them.
+_CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - {ord("\n")}, " ")
+#: Python arguments in messages of the library, and the options that users of the command know.
+_ARGUMENT = re.compile(
+    r"\b(?:force=True \((--if-exists replace)\)|n_clusters=(\d+) \(--clusters\)|"
+    r"(sep|decimal|encoding|skip_rows|skip_lines|sheet|missing|features|drop|one_hot|impute|labels|format)="
+    r"(?:'([^']*)'|([^\s,;:)]*[^\s,;:).])?))"
+)
+#: Seconds between progress lines in a log.
 _PAUSE = 30.0
 _COMMANDS = ("score", "check", "audit", "review", "compare", "curve", "model", "watch")
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
@@ -47,52 +57,53 @@ Examples:
 """
 
 
-class _Terminated(BaseException):
-    """The process was asked to end: unwind, so that temporary files are removed."""
+class _TerminatedError(BaseException):
+    """SIGTERM arrived: unwind, so that temporary files are removed."""
 
 
 class Log:
-    """What a run says on standard error: notes, progress, files written; as text or as JSON lines."""
+    """Messages on standard error (notes, progress, files written), as text or as JSON lines."""
 
-    def __init__(self, options: SimpleNamespace) -> None:
-        self.quiet, self.verbose, self.json = options.quiet, options.verbose, options.log_format == "json"
+    def __init__(self, *, quiet: bool, verbose: bool, log_format: str) -> None:
+        self.quiet, self.verbose, self.json = quiet, verbose, log_format == "json"
         self.terminal = sys.stderr.isatty() and not self.json
         self.started = self._last = time.perf_counter()
-        #: What an interrupted run can do next.
+        #: What happens to an interrupted run.
         self.resume = ""
         self.notes: list[str] = []
-        #: Warnings that were shown, so that no summary says them again.
+        #: Warnings that were printed, so that no summary repeats them.
         self.warned: list[str] = []
 
     def write(self, event: str, text: str, **values: Any) -> None:
-        """Write one line; a quiet run only says why it does not exit with 0."""
+        """Write one line. A quiet run writes only why it does not exit with 0."""
         if self.quiet and event not in _REASONS:
             return
         if self.json:
             line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "text": text}
-            click.echo(json.dumps(finite(line | values), ensure_ascii=False, default=str), err=True)
+            _print_error(_json_text(line | values))
         else:
-            click.echo(f"{_PREFIXES.get(event, '')}{text.translate(_CONTROL)}", err=True)
+            _print_error(f"{_PREFIXES.get(event, '')}{clean(text)}")
 
     def start(self, command: str, where: str) -> None:
-        """Say what begins, where there is no terminal."""
+        """Log the start, unless there is a terminal."""
         if not self.terminal:
             self.write("start", f"allegiance {command}: {where}", version=__version__)
 
-    def end(self) -> None:
-        """Say how long it took, where there is no terminal."""
+    def end(self, **values: Any) -> None:
+        """Log the duration and the main figures, unless there is a terminal."""
         if not self.terminal:
             seconds = time.perf_counter() - self.started
-            self.write("end", f"Finished in {seconds:.1f} s.", seconds=round(seconds, 3))
+            facts = "".join(f", {name} {value:.3f}" for name, value in values.items() if isinstance(value, float))
+            self.write("end", f"Finished in {seconds:.1f} s{facts}.", seconds=round(seconds, 3), **values)
 
     def note(self, text: str) -> None:
-        """Say something that the user should know; the JSON of the summary lists it, too."""
+        """Write a note once. The JSON summary lists it, too."""
         if text not in self.notes:
             self.notes.append(text)
             self.write("note", text)
 
     def step(self, text: str) -> None:
-        """Say what begins, and after how many seconds, with ``--verbose``."""
+        """Write what begins, and after how many seconds, with ``--verbose``."""
         if self.verbose:
             seconds = time.perf_counter() - self.started
             self.write("step", f"{seconds:.1f} s: {text}", seconds=round(seconds, 3))
@@ -104,39 +115,52 @@ class Log:
 
     @property
     def progress(self) -> Any:
-        """What the library takes as ``verbose``: a bar on a terminal, elsewhere a line now and then."""
-        return not self.quiet if self.terminal else self._tell
+        """The ``verbose`` argument of the library: a bar on a terminal, elsewhere a line every 30 s."""
+        return not self.quiet if self.terminal else self._write_progress
 
-    def _tell(self, look: Any) -> None:
+    def _write_progress(self, state: Any) -> None:
         now = time.perf_counter()
         if now - self._last >= _PAUSE:
             self._last = now
-            self.write("progress", str(look), done=look.rows, total=look.total, rate=round(look.rate, 1))
+            self.write("progress", str(state), done=state.rows, total=state.total, rate=round(state.rate, 1))
+
+
+class Run(NamedTuple):
+    """One run of a command: its typed options and its log."""
+
+    data: tuple[str, ...]
+    reading: Reading
+    features: Features
+    trust: Trust
+    output: Output
+    json: bool
+    log: Log
 
 
 class Program(click.Group):
-    """A group of commands with the error handling of a finished program; commands are loaded when they are used."""
+    """A group of commands with error handling; commands are loaded when they are used."""
 
     log: Log | None = None
     verbose = False
     command_line = ""
+    #: The exit code once all outputs are complete. A closed pipe does not change it.
+    code: int | None = None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
+        """Return the command names."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command."""
         if cmd_name not in _COMMANDS:
             return None
-        home = "score" if cmd_name in ("check", "audit") else cmd_name
-        command: click.Command = getattr(import_module(f".{home}", __package__), cmd_name)
+        command: click.Command = getattr(import_module(f".{cmd_name}", __package__), cmd_name)
         return command
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> NoReturn:
         """Run a command and exit."""
         words = list(sys.argv[1:] if args is None else args)
-        self.verbose, self.log = False, None
+        self.verbose, self.log, self.code = False, None, None
         self.command_line = shlex.join(["allegiance", *words])
         settings |= {"standalone_mode": False, "prog_name": "allegiance"}
         with warnings.catch_warnings():
@@ -150,31 +174,32 @@ class Program(click.Group):
             code = super().main(words, *rest, **settings)
             return code if isinstance(code, int) else 0
         except click.ClickException as error:
+            error.format_message = partial(clean, error.format_message())  # type: ignore[method-assign]
             error.show()
             return error.exit_code
         except (KeyboardInterrupt, click.Abort):
-            self._say("Interrupted.")
+            self._write_stop("Interrupted.")
             return _INTERRUPTED
-        except _Terminated:
-            self._say("Terminated.")
+        except _TerminatedError:
+            self._write_stop("Terminated.")
             return _TERMINATED
         except BrokenPipeError:
             _silence_stdout()
-            return FAILED
+            return FAILED if self.code is None else self.code
         except Exception as error:
+            if self.verbose:
+                traceback.print_exception(error)
             if isinstance(error, _EXPECTED):
                 self._write("error", _text(error))
                 return FAILED
-            if self.verbose:
-                traceback.print_exception(error)
-            name = type(error).__name__
-            self._write("error", f"{name}: {error}. This is a defect; run again with --verbose for details.")
+            name = f"{type(error).__name__}: {error}"
+            self._write("error", f"{name}. This is a bug in allegiance. Rerun with --verbose and please report it.")
             return FAILED
         finally:
             if before is not None:
                 signal.signal(signal.SIGTERM, before)
 
-    def _say(self, text: str) -> None:
+    def _write_stop(self, text: str) -> None:
         resume = self.log.resume if self.log is not None else ""
         self._write("stopped", f"{text} {resume or 'No incomplete output was written.'}")
 
@@ -182,10 +207,10 @@ class Program(click.Group):
         if self.log is not None:
             self.log.write(event, text)
         else:
-            click.echo(f"{_PREFIXES.get(event, '')}{text}", err=True)
+            _print_error(f"{_PREFIXES.get(event, '')}{clean(text)}")
 
     def _warner(self) -> Callable[..., None]:
-        """Return a function that shows warnings: each text once, in one line."""
+        """Return a function that prints each warning once, in one line."""
         shown: set[str] = set()
 
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -200,18 +225,36 @@ class Program(click.Group):
 
 
 def _text(error: Exception) -> str:
+    """Return an error in the terms of the command."""
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
-    return str(error)
+
+    def option(match: re.Match[str]) -> str:
+        if match[1] or match[2]:
+            return match[1] or f"--clusters {match[2]}"
+        return f"--{match[3].replace('_', '-')} {match[4] or match[5] or ''}".rstrip()
+
+    return _ARGUMENT.sub(option, str(error))
+
+
+def clean(text: str) -> str:
+    """Return text without characters that control a terminal."""
+    return text.translate(_CONTROL)
+
+
+def _print_error(text: str) -> None:
+    """Print a line on standard error; a full or closed stream does not stop the run."""
+    with suppress(OSError, ValueError):
+        click.echo(text, err=True)
 
 
 def _on_termination() -> Any:
     """Make SIGTERM unwind the stack; return the previous handler, or None where handlers cannot be set."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise _Terminated
+        raise _TerminatedError
 
     try:
         return signal.signal(signal.SIGTERM, end)
@@ -219,8 +262,17 @@ def _on_termination() -> Any:
         return None
 
 
+def open_closed_streams() -> None:
+    """Connect standard streams that the caller has closed to the null device, so that no file takes their place."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+
+
 def _silence_stdout() -> None:
-    """Keep Python from complaining about the closed pipe once more while it exits."""
+    """Keep Python from reporting the closed pipe again while it exits."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -242,53 +294,66 @@ def _show_versions(context: click.Context, option: click.Parameter, value: bool)
 )
 @click.option(
     "-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_versions,
-    help="Show the versions of allegiance and of its main dependencies.",
+    help="Show the versions of allegiance and its main dependencies.",
 )  # fmt: skip
 def program() -> None:
-    """Say which labels of a clustering can be trusted."""
+    """Find out which cluster labels you can trust."""
 
 
-def begin(values: dict[str, Any], *, where: Any) -> tuple[SimpleNamespace, Log]:
-    """Return the options of a command by name, and its log."""
-    options = SimpleNamespace(**values)
+def begin(values: dict[str, Any], *, where: Sequence[str] = ()) -> Run:
+    """Return the typed options of a command and its log."""
     context = click.get_current_context()
     root: Any = context.find_root().command
-    root.verbose = options.verbose
-    root.log = log = Log(options)
-    if options.verbose:
+    root.verbose = values["verbose"]
+    names = ("quiet", "verbose", "log_format")
+    root.log = log = Log(**{name: values[name] for name in names})
+    if values["verbose"]:
         from allegiance._core.progress import watched
 
         context.with_resource(watched())
-    log.start(context.command.name or "", where if isinstance(where, str) else ", ".join(where))
-    return options, log
+    data = tuple(values.get("data") or where)
+    log.start(context.command.name or "", ", ".join(data))
+    parts = pick(Reading, values), pick(Features, values), pick(Trust, values), pick(Output, values)
+    return Run(data, *parts, values["json"], log)
+
+
+def finish(code: int) -> None:
+    """Record that all outputs are complete, before the summary is printed."""
+    root: Any = click.get_current_context().find_root().command
+    root.code = code
 
 
 def provenance() -> dict[str, Any]:
-    """Return the version, and the command as it was given."""
+    """Return the version and the command line."""
     root: Any = click.get_current_context().find_root().command
     return {"version": __version__, "command": root.command_line}
 
 
 def print_json(values: dict[str, Any]) -> None:
-    """Print one JSON object on standard output, with its provenance."""
-    click.echo(json.dumps(finite({**provenance(), **values}), indent=2, ensure_ascii=False, default=str))
+    """Print one JSON object with its provenance on standard output."""
+    click.echo(_json_text({**provenance(), **values}, indent=2))
+
+
+def _json_text(values: dict[str, Any], indent: int | None = None) -> str:
+    text = json.dumps(finite(values), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+    return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def finite(value: Any) -> Any:
-    """Return values without NaN and NumPy's types, which JSON does not know."""
+    """Return values without NaN, infinities and NumPy types, which JSON cannot store."""
     if isinstance(value, dict):
         return {str(name): finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and value != value else value
+    return None if isinstance(value, float) and not -float("inf") < value < float("inf") else value
 
 
 def show(*lines: str, bold: bool = False, err: bool = False) -> None:
-    """Print lines; on a terminal sentences are wrapped between words, and tables keep their columns."""
+    """Print lines; on a terminal sentences are wrapped, and tables keep their columns."""
     stream = sys.stderr if err else sys.stdout
     width = shutil.get_terminal_size().columns if stream.isatty() else 0
-    for line in (line.translate(_CONTROL) for line in lines):
+    for line in map(clean, lines):
         wraps = 0 < width < len(line) and "  " not in line.strip()
         text = textwrap.fill(line, width, subsequent_indent="  ") if wraps else line
         click.echo(click.style(text, bold=True) if bold else text, err=err)

@@ -1,61 +1,138 @@
-"""Options that several commands share, listed in ``--help`` by the question that they answer."""
+"""Options that several commands share, and the typed settings that are built from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import click
 
-#: See ``clusterer`` in ``_inputs``.
+#: See ``make_clusterer`` in ``_inputs``.
 ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 LIKE_KMEANS = ALGORITHMS[:3]
-#: As in :mod:`allegiance.influence`: those that need no further parameters.
+#: Algorithms that choose the number of clusters themselves.
+WITHOUT_K = ("hdbscan",)
+#: As in :mod:`allegiance.influence`: those without further parameters. "mahalanobis" needs a covariance.
 INFLUENCES = (
-    "within", "euclidean", "mahalanobis", "cosine", "kl", "itakura-saito", "logistic", "rbf", "laplacian", "polynomial",
+    "within", "euclidean", "cosine", "kl", "itakura-saito", "logistic", "rbf", "laplacian", "polynomial",
 )  # fmt: skip
-#: Those that need all rows in memory.
-KERNELS = INFLUENCES[7:]
+#: Influences that need all rows in memory.
+KERNELS = INFLUENCES[6:]
 
-READING = "How is DATA read?"
-COLUMNS = "Which columns are features?"
-CLUSTERING = "Which clustering?"
-TRUST = "How is trust measured?"
-OUTPUT = "What is written?"
-RUNNING = "How does it run?"
+CLUSTERING, COLUMNS, READING = "Clustering", "Columns", "Reading DATA"
+TRUST, OUTPUT, RUNNING = "Trust", "Output", "Running"
 #: The order of ``--help``.
-QUESTIONS = (CLUSTERING, COLUMNS, READING, TRUST, OUTPUT, RUNNING)
+GROUPS = (CLUSTERING, COLUMNS, READING, TRUST, OUTPUT, RUNNING)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How tables are read."""
+
+    missing: tuple[str, ...] = ()
+    decimal: str | None = None
+    sep: str | None = None
+    encoding: str | None = None
+    skip_rows: int | None = None
+    sheet: str | None = None
+    dates: str | None = None
+    on_error: str = "stop"
+
+
+@dataclass(frozen=True)
+class Features:
+    """Which columns are features, identifiers, labels and texts."""
+
+    ids: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    one_hot: tuple[str, ...] = ()
+    impute: str | None = None
+    raw: bool = False
+    labels: str | None = None
+    text: str | None = None
+    groups: str | None = None
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The clustering, and how trust in it is estimated."""
+
+    model: str | None = None
+    centers: str | None = None
+    clusters: int | None = None
+    algorithm: str | None = None
+    clusterer: str | None = None
+    influence: str | None = None
+    eps: float | None = None
+    resamples: int | None = None
+    seed: int = 0
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is written where, and what decides the exit code."""
+
+    output: str | None = None
+    if_exists: str = "error"
+    scores_only: bool = False
+    review: int | str | None = None
+    review_by: str = "priority"
+    review_output: str | None = None
+    audit_sheet: str | None = None
+    audit_size: int = 60
+    report: str | None = None
+    save: str | None = None
+    stream: bool | None = None
+    batch_rows: int | None = None
+    fail_under: float | None = None
+    fail_on_drift: bool = False
+    fail_on_notes: bool = False
+    tolerance: float = 0.05
+
+    @property
+    def replaces(self) -> bool:
+        """Whether existing outputs may be replaced."""
+        return self.if_exists in ("replace", "update")
+
+
+S = TypeVar("S", Reading, Features, Trust, Output)
+
+
+def pick(kind: type[S], values: Mapping[str, Any]) -> S:
+    """Return the settings of one kind from the options of a command; others keep their defaults."""
+    return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
 
 
 class _Option(click.Option):
-    """An option with the question that it answers."""
+    """An option with the group under which ``--help`` lists it."""
 
-    def __init__(self, *args: Any, question: str = RUNNING, **settings: Any) -> None:
-        self.question = question
+    def __init__(self, *args: Any, group: str = RUNNING, **settings: Any) -> None:
+        self.group = group
         super().__init__(*args, **settings)
 
 
 class Command(click.Command):
-    """A command whose help lists its options by question."""
+    """A command whose help lists its options by group."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options."""
-        groups: dict[str, list[tuple[str, str]]] = {question: [] for question in QUESTIONS}
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None and isinstance(param, click.Option):
-                groups[getattr(param, "question", RUNNING)].append(record)
+                groups[param.group if isinstance(param, _Option) else RUNNING].append(record)
         for title, records in groups.items():
             if records:
-                formatter.write_paragraph()
-                formatter.write(f"{title}\n")
-                with formatter.indentation():
+                with formatter.section(title):
                     formatter.write_dl(records)
 
 
-def option(question: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
-    """Return a click option that answers a question."""
-    return click.option(*names, cls=_Option, question=question, **settings)
+def option(group: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
+    """Return a click option of a group."""
+    return click.option(*names, cls=_Option, group=group, **settings)
 
 
 def options(*groups: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
@@ -75,12 +152,59 @@ class Budget(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     name = "budget"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Return a number, or the share as it is written."""
+        """Return a number, or the share as written."""
         text = str(value).strip()
         number = text.removesuffix("%")
         if not (number.replace(".", "", 1).isdigit() and (text != number or number.isdigit())):
             self.fail(f"{value!r} is neither a number of labels, such as 500, nor a share, such as 5%.", param, ctx)
         return text if text != number else int(number)
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Whole numbers, such as 2-10 or 2,3,5."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the numbers in ascending order."""
+        if isinstance(value, tuple):
+            return value
+        numbers: set[int] = set()
+        for part in str(value).split(","):
+            low, dash, high = (each.strip() for each in part.partition("-"))
+            if not low.isdigit() or (dash and not high.isdigit()):
+                self.fail(f"{value!r} is neither a list such as 2,3,5 nor a range such as 2-10.", param, ctx)
+            numbers.update(range(int(low), int(high or low) + 1))
+        if not numbers:
+            self.fail(f"{value!r} is an empty range.", param, ctx)
+        return tuple(sorted(numbers))
+
+
+class Separator(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    r"""One character, or \t."""
+
+    name = "separator"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the character."""
+        text = {"\\t": "\t", "tab": "\t"}.get(str(value), str(value))
+        if len(text) != 1:
+            self.fail(f"{value!r} is not one character, such as ';' or '\\t'.", param, ctx)
+        return text
+
+
+class Encoding(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """The name of a text encoding."""
+
+    name = "encoding"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name if Python can decode text with it."""
+        try:
+            "".encode(str(value))
+        except (LookupError, ValueError):
+            self.fail(f"{value!r} is not a text encoding. Examples are utf-8, cp1252 and utf-16.", param, ctx)
+        return str(value)
 
 
 DATA = [click.argument("data", nargs=-1, required=True)]
@@ -91,10 +215,10 @@ COLUMN_OPTIONS = [
     ),
     option(
         COLUMNS, "--features", metavar="COLUMNS", multiple=True,
-        help="Columns to use: a name, names with commas, or a pattern like 'pixel*'.  [default: detected]",
+        help="Columns to use: a name, a comma-separated list, or a pattern like 'pixel*'.  [default: detected]",
     ),
     option(COLUMNS, "--drop", metavar="COLUMNS", multiple=True, help="Columns to leave out."),
-    option(COLUMNS, "--one-hot", metavar="COLUMNS", multiple=True, help="Columns of numbers that are categories."),
+    option(COLUMNS, "--one-hot", metavar="COLUMNS", multiple=True, help="Numeric columns to treat as categories."),
     option(
         COLUMNS, "--impute", type=click.Choice(["median", "drop"]),
         help="Fill missing values with the median, or drop their rows.  [default: median]",
@@ -107,68 +231,70 @@ READING_OPTIONS = [
         help="Treat VALUE as missing, everywhere or in one COLUMN. Repeatable.",
     ),
     option(READING, "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"),
-    option(READING, "--sep", metavar="CHARACTER", help="Separator of columns.  [default: detected]"),
-    option(READING, "--encoding", metavar="NAME", help="Encoding of text, such as cp1252.  [default: detected]"),
-    option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Rows before the header."),
-    option(READING, "--sheet", metavar="NAME", help="Sheet of a workbook.  [default: the largest]"),
+    option(READING, "--sep", metavar="CHARACTER", type=Separator(), help="Column separator.  [default: detected]"),
+    option(
+        READING, "--encoding", metavar="NAME", type=Encoding(),
+        help="Text encoding, such as cp1252.  [default: detected]",
+    ),
+    option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Lines before the header."),
+    option(READING, "--sheet", metavar="NAME", help="Worksheet.  [default: the largest]"),
     option(
         READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
         help="Order of dates like 03/04/2024.  [default: detected]",
     ),
 ]  # fmt: skip
-MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score by a saved model instead of a new clustering.")
+MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score with a saved model (file or URL).")
 CLUSTERING_OPTIONS = [
     option(CLUSTERING, "--labels", metavar="COLUMN", help="Column with the cluster of each row; -1 is noise."),
-    option(CLUSTERING, "--centers", metavar="FILE", help="Table of cluster centers; rows belong to the nearest."),
+    option(CLUSTERING, "--centers", metavar="FILE", help="Table of cluster centers; each row joins the nearest."),
     option(CLUSTERING, "--clusters", metavar="K", type=click.IntRange(min=1), help="Cluster the rows into K clusters."),
     option(
         CLUSTERING, "--algorithm", type=click.Choice(ALGORITHMS),
-        help="Algorithm that makes the clusters, or that made the --labels.  [default: kmeans; for --labels the one "
+        help="Algorithm for --clusters, or the one that made the --labels.  [default: kmeans; for --labels the one "
         "that reproduces them best]",
     ),
 ]  # fmt: skip
 RESAMPLES_NEEDED = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
-    help="Number of subsamples that are clustered again.  [default: 20]",
+    help="Number of subsamples to re-cluster.  [default: 20]",
 )  # fmt: skip
 SEED_OPTION = option(
     TRUST, "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,
-    help="The same seed gives the same result.",
+    help="Random seed. The same seed gives the same result.",
 )  # fmt: skip
 TRUST_OPTIONS = [
     option(
         TRUST, "--influence", type=click.Choice(INFLUENCES),
-        help="How distance to a cluster is measured.  [default: within; euclidean for --centers alone]",
+        help="Distance from a cluster.  [default: within; euclidean for --centers alone]",
     ),
     option(
         TRUST, "--eps", metavar="NUMBER", type=click.FloatRange(0, 1, min_open=True),
-        help="Half-width of the 95 % interval of a sampled affinity; larger is faster.  [default: 0.03]",
+        help="Half-width of the 95% interval of a sampled affinity; larger is faster.  [default: 0.03]",
     ),
     option(
         TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
-        help="Number of subsamples that are clustered again; 0 leaves trust out.  [default: 20]",
+        help="Number of subsamples to re-cluster; 0 skips trust.  [default: 20]",
     ),
     SEED_OPTION,
 ]  # fmt: skip
 OUTPUT_OPTIONS = [
-    option(OUTPUT, "-o", "--output", metavar="FILE", help="Table to write: .csv .parquet .xlsx .arrow .jsonl, or -."),
     option(
-        OUTPUT, "--if-exists", type=click.Choice(["fail", "skip", "replace"]), default="fail", show_default=True,
-        help="If an output exists: fail, replace it, or skip the run if the output belongs to the same inputs and "
-        "options.",
+        OUTPUT, "-o", "--output", metavar="FILE",
+        help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output.",
+    ),
+    option(
+        OUTPUT, "--if-exists", type=click.Choice(["error", "replace", "update"]), default="error", show_default=True,
+        help="If an output exists: stop, replace it, or replace it only if inputs or options have changed.",
     ),
 ]  # fmt: skip
 PAGE_OPTIONS = [
-    option(OUTPUT, "--text", metavar="COLUMN", help="Column of text to show with each label for review."),
+    option(OUTPUT, "--text", metavar="COLUMN", help="Text column to show with each label for review."),
 ]
 #: Of commands that compute nothing.
 LOG_OPTIONS = [
     option(RUNNING, "--json", is_flag=True, help="Print one JSON object instead of the summary."),
-    option(RUNNING, "-q", "--quiet", is_flag=True, help="Print only errors."),
-    option(
-        RUNNING, "-v", "--verbose", is_flag=True,
-        help="Also say what is read, fitted and compiled, how it was measured, and where a defect is.",
-    ),
+    option(RUNNING, "-q", "--quiet", is_flag=True, help="Print errors only."),
+    option(RUNNING, "-v", "--verbose", is_flag=True, help="Show each step, and a traceback on errors."),
     option(
         RUNNING, "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
         help="Format of messages on standard error.",

@@ -1,266 +1,236 @@
-"""Outputs: checked before the work, never written over each other; and the summary that is printed."""
+"""Outputs: checked before the work, never written over each other, and recorded, so that a rerun can be skipped."""
 
 from __future__ import annotations
 
-import heapq
+import hashlib
 import json
 import os
+import sys
 from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.util import find_spec
-from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import Log, finite, provenance, show
-from ._inputs import Points, ids_of
+from ._app import Run, finite, provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from allegiance.io import Table
 
-    from allegiance.io import FeaturePlan, Table
-    from allegiance.report import Description
-    from allegiance.results import AffinityResult, Summary
-
-_VERDICTS = ("firm", "borderline", "doubtful")
-#: Characters of a value on the screen.
-_WIDEST = 60
-#: Columns of the output after those of the input, and the scores that they are.
-_SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival"}
+#: Output columns, after those of the input, and the scores that they contain.
+_SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival", "priority": "priority"}
+#: Marks a file as a run record.
+_FORMAT = "allegiance run"
+#: Options that do not change an output.
+_SILENT = ("n_jobs", "if_exists", "batch_rows")
 
 
-def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
-    """Raise unless all outputs can be written and differ from each other; ``others`` are options and paths."""
+def check_outputs(run: Run) -> None:
+    """Raise unless all outputs can be written and differ from each other."""
     from allegiance.io import check_writable, open_sink
+    from allegiance.io.partitions import PartitionedSink, is_folder
 
-    named = [(option, path) for option, path in (("-o", o.output), *others) if path is not None]
-    # With skip, the run that made the output made the others, too: see ``earlier_exit``.
-    skips = o.if_exists == "skip" and o.output not in (None, "-") and os.path.exists(o.output)
-    seen: dict[str, str] = {}
-    for option, path in named:
-        if path == "-":
-            continue
-        place = os.path.realpath(path)
-        if place in seen:
-            raise click.UsageError(f"{seen[place]} and {option} both write {path}: name two files.")
-        seen[place] = option
-        check = open_sink if option in ("-o", "--review-output") else check_writable
-        check(path, force=skips or o.if_exists == "replace")
-    if o.json and o.output == "-":
+    output = run.output
+    if output.output == "-" and run.json:
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
-    if getattr(o, "report", None) is not None:
+    if output.output == "-" and sys.stdout.name == os.devnull:
+        raise OSError("standard output is closed, so -o - cannot be written.")
+    if output.report is not None:
         check_page()
+    places: dict[str, str] = {}
+    for option, path in _paths(run).items():
+        place = path if "://" in path else os.path.realpath(path)
+        if place in places:
+            raise click.UsageError(f"{places[place]} and {option} both write {path}: name two files.")
+        places[place] = option
+        if option == "the run record":
+            _check_record(path)
+        elif option == "-o" and is_folder(path):
+            PartitionedSink(path, if_exists=output.if_exists)
+        elif option in ("-o", "--review-output", "--audit-sheet"):
+            open_sink(path, force=output.replaces)
+        else:
+            check_writable(path, force=output.replaces)
+
+
+def _paths(run: Run) -> dict[str, str]:
+    """Return the files that the run writes by option, the run record last."""
+    output = run.output
+    paths = {
+        "-o": None if output.output == "-" else output.output,
+        "--review-output": output.review_output,
+        "--audit-sheet": output.audit_sheet,
+        "--report": output.report,
+        "--save": output.save,
+    }
+    named = {option: path for option, path in paths.items() if path is not None}
+    return named | ({"the run record": _record_path(next(iter(named.values())))} if named else {})
+
+
+def _record_path(output: str) -> str:
+    from allegiance.io.partitions import RECORDS, is_folder
+
+    return f"{output.rstrip('/')}/{RECORDS}/run.json" if is_folder(output) else f"{output}.run.json"
+
+
+def _check_record(path: str) -> None:
+    """Raise if the run record would replace a file that is not one."""
+    from allegiance.io import check_writable
+
+    with suppress(FileNotFoundError):
+        if _read_record(path) is None:
+            raise FileExistsError(f"{path} exists and is not a run record: move it, or choose another output.")
+    if not path.endswith("/run.json"):  # the folder of a partitioned output may not exist yet
+        check_writable(path, force=True)
+
+
+def _read_record(path: str) -> dict[str, Any] | None:
+    """Return a run record, None if the file is not one."""
+    from allegiance.io.partitions import read_file
+
+    content = read_file(path)
+    if content is None:
+        raise FileNotFoundError(path)
+    with suppress(ValueError):
+        record = json.loads(content)
+        if isinstance(record, dict) and record.get("format") == _FORMAT:
+            return record
+    return None
 
 
 def check_page() -> None:
-    """Raise unless the libraries of the page are there, before anything is computed."""
+    """Raise unless the libraries of the page are installed, before anything is computed."""
     for library in ("bokeh", "jinja2", "PIL"):
         if find_spec(library) is None:
             raise click.ClickException(f"the page needs {library}: pip install 'allegiance[report]'.")
 
 
-def check_inputs(inputs: Any, *outputs: str | None) -> None:
-    """Raise if an output would replace a file that is read."""
+def check_inputs(run: Run, table: Table, *others: str) -> None:
+    """Raise if an output would replace an input file."""
     from allegiance.io import refuse_inputs
 
-    for path in outputs:
-        if path not in (None, "-"):
-            refuse_inputs(str(path), [name for name in inputs if name])
+    inputs = [path for path in (*table.files, run.trust.centers, run.trust.model) if path]
+    for path in (*_paths(run).values(), *others):
+        refuse_inputs(path, inputs)
 
 
-def earlier_exit(o: SimpleNamespace, fingerprint: dict[str, Any], log: Log) -> int | None:
-    """Return the exit code of the same run if ``--if-exists skip`` finds its output; raise if it finds another."""
-    if o.if_exists != "skip" or o.output in (None, "-") or not os.path.exists(o.output):
-        return None
-    wanted = json.loads(json.dumps(fingerprint, default=str))
-    reason = "no record says which run made it"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        record = json.loads(_record_of(o.output).read_text())
-        if record["run"] == wanted:
-            code = int(record["exit_code"])
-            ended = f", with exit code {code}" if code else ""
-            log.write("skip", f"{o.output} is up to date: the same inputs and options made it{ended}.", file=o.output)
-            return code
-        reason = f"it belongs to another run: {', '.join(_differing(record['run'], wanted))} differed"
-    raise FileExistsError(f"{o.output} already exists, and {reason}. Pass --if-exists replace, or another name.")
+class RunRecord:
+    """The record of a run: what determined its outputs, what they were, and how it ended."""
+
+    def __init__(self, run: Run, table: Table, **more: Any) -> None:
+        """Describe a run; ``more`` are options that only its command has."""
+        from allegiance import __version__
+
+        self._run, self._paths = run, _paths(run)
+        self._path = self._paths.pop("the run record", None)
+        parts = {name: asdict(getattr(run, name)) for name in ("reading", "features", "trust", "output")}
+        options = {name: value for part in parts.values() for name, value in part.items() if name not in _SILENT}
+        others = [path for path in (run.trust.model, run.trust.centers) if path]
+        values = {
+            "version": __version__,
+            "options": options | more,
+            "table": table.fingerprint(),
+            "contents": {path: _digest(path) for path in others},
+        }
+        self._wanted = json.loads(json.dumps(values, default=str))
+
+    def skip_if_up_to_date(self) -> int | None:
+        """Return the recorded exit code if ``--if-exists update`` finds the outputs of the same run unchanged."""
+        if self._run.output.if_exists != "update" or self._path is None:
+            return None
+        try:
+            record = _read_record(self._path)
+        except FileNotFoundError:
+            return None
+        if record is None or record.get("run") != self._wanted:
+            return None
+        if record.get("outputs") != {path: _stamp(path) for path in self._paths.values()}:
+            return None
+        code = int(record["exit_code"])
+        ended = f" It exited with code {code}." if code else ""
+        where = next(iter(self._paths.values()))
+        self._run.log.write("skip", f"{where} is up to date: inputs and options are unchanged.{ended}", file=where)
+        return code
+
+    def write(self, code: int, summary: dict[str, Any]) -> None:
+        """Write the record, after all outputs are complete."""
+        from allegiance.io import write_whole
+
+        if self._path is None:
+            return
+        figures = ("rows", "labels", "replication", "replication_interval", "model_id", "skipped")
+        values = {
+            "format": _FORMAT,
+            **provenance(),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "exit_code": code,
+            "seed": self._run.trust.seed,
+            "libraries": library_versions(),
+            **{name: summary[name] for name in figures if name in summary},
+            "notes": self._run.log.notes,
+            "outputs": {path: _stamp(path) for path in self._paths.values()},
+            "run": self._wanted,
+        }
+        write_whole(self._path, json.dumps(finite(values), indent=1, default=str).encode())
 
 
-def _differing(known: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """Name what differs between two runs; of options which ones."""
-    differing = [name for name in wanted if known.get(name) != wanted[name]]
-    if "options" not in differing:
-        return differing
-    before, now = known.get("options") or {}, wanted["options"]
-    return [f"--{name.replace('_', '-')}" for name in now if before.get(name) != now[name]] or differing
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that can change a score."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")}
 
 
-def write_record(o: SimpleNamespace, fingerprint: dict[str, Any], code: int = 0) -> None:
-    """Write which run made the output and how it ended, for ``--if-exists skip``."""
-    from allegiance.io import write_whole
+def _stamp(path: str) -> list[Any]:
+    """Return the size and time of an output; of a folder, those of its files."""
+    if "://" in path:
+        return []
+    if os.path.isdir(path):
+        files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
+        return [[os.path.basename(file), *_stamp(file)] for file in files]
+    if not os.path.exists(path):
+        return []
+    stat = os.stat(path)
+    return [stat.st_size, stat.st_mtime_ns]
 
-    if o.if_exists == "skip" and o.output not in (None, "-"):
-        record = json.dumps({"run": fingerprint, "exit_code": code}, indent=1, default=str)
-        write_whole(_record_of(o.output), record.encode())
+
+def _digest(path: str) -> str:
+    """Return a hash of an input file."""
+    from allegiance.io.partitions import read_file
+
+    return hashlib.sha256(read_file(path) or b"").hexdigest()
 
 
-def _record_of(output: str) -> Path:
-    return Path(f"{output}.run.json")
-
-
-def open_output(path: str | None, o: SimpleNamespace) -> Any:
-    """Return the sink of a table; None without one."""
+def open_output(path: str, run: Run, **facts: Any) -> Any:
+    """Return the sink of a table."""
     from allegiance.io import open_sink
 
-    if path is None:
-        return None
-    return open_sink(path, force=o.if_exists == "replace", metadata=provenance())
+    return open_sink(path, force=run.output.replaces, metadata=provenance() | facts)
 
 
-def write_rows(path: str | None, rows: Any, o: SimpleNamespace, log: Log) -> None:
-    """Write a table, if a file is named."""
+def write_rows(path: str | None, rows: Any, run: Run, **settings: Any) -> None:
+    """Write a table, if a file is named; ``settings`` are attributes of the sink."""
     if path is not None:
-        with open_output(path, o) as sink:
+        with open_output(path, run) as sink:
+            for name, value in settings.items():
+                setattr(sink, name, value)
             sink.write(rows)
-        log.wrote(path)
-
-
-def page_settings(
-    o: SimpleNamespace, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table
-) -> tuple[list[Description], dict[str, Any]]:
-    """Return what sets each cluster apart, and how the page shows the rows, in the columns of the file."""
-    import pyarrow as pa
-
-    row, *names = points.columns.column_names
-    # The page is in the types of the columns, even if the output is as written.
-    columns = pa.Table.from_batches([table.typed(batch) for batch in points.columns.select(names).to_batches()])
-    described = _describe_features(result, columns, plan)
-    ids = ids_of(o, plan, table)
-    # The labels of a clustering may be words already.
-    numbered = result.classes.dtype.kind in "iuf"
-    short = {label: each.name for label, each in zip(result.classes.tolist(), described, strict=True)}
-    where = table.where.partition("?")[0] if "://" in table.where else table.where
-    return described, {
-        "data": columns,
-        "describe_by": list(plan.used),
-        "names": short if numbered else None,
-        "ids": points.columns.select(ids) if ids else None,
-        "texts": None if o.text is None else points.columns.column(o.text),
-        "feature_names": list(plan.names),
-        "row_numbers": points.columns.column(row).to_numpy(),
-        "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
-    }
-
-
-def _describe_features(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[Description]:
-    """Return what sets each cluster apart in the features, from typed columns of the rows that were scored."""
-    import pyarrow as pa
-
-    from allegiance.report import cluster_descriptions
-
-    found = columns.select(list(plan.used))
-    for place, column in enumerate(plan.features):
-        kind = found.schema.types[place]
-        if column.kind == "category" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            found = found.set_column(place, column.name, found.column(place).cast(pa.string()))
-    return cluster_descriptions(result, data=found)
+        run.log.wrote(path)
 
 
 def score_names(columns: Any, scores: Any) -> dict[str, str]:
-    """Return the names of the scores in the output, by the library's names; those that are taken get a prefix."""
+    """Return the output names of the scores by their library names; if any is taken, all get a prefix."""
     wanted = {name: shown for name, shown in _SCORES.items() if name in scores}
     if "trust" not in wanted:
-        wanted = {"label": "cluster", "own_affinity": "own_affinity", "verdict": "verdict", "rival": "rival"}
-    if any(name in columns for name in wanted.values()):
-        return {name: f"allegiance_{shown}" for name, shown in wanted.items()}
-    return wanted
+        wanted = {"label": "cluster", "own_affinity": "own_affinity", "rival": "rival", "priority": "priority"}
+    return free_names(columns, wanted)
 
 
-class Worst:
-    """The labels to look at first among those that go by; equal ones stay in the order of the table."""
-
-    def __init__(self, count: int, verdict: str | None) -> None:
-        #: ``verdict`` is the column by which firm labels are left out; None to keep them.
-        self._count, self._verdict = count, verdict
-        self.rows, self._ranking = list[dict[str, Any]](), list[float]()
-        self.schema: Any = None
-
-    def add(self, scores: Any, ranking: Any) -> None:
-        """Look at some more rows, a record batch of the output, with what orders them (m,), NaN for noise."""
-        import numpy as np
-
-        from allegiance.results import review_rows
-
-        if self._verdict is not None:
-            ranking = np.where(np.asarray(scores.column(self._verdict)) == "firm", np.nan, ranking)
-        chosen = review_rows(ranking, self._count)
-        self.schema = scores.schema
-        found = zip(ranking[chosen].tolist(), scores.take(chosen).to_pylist(), strict=True)
-        known = zip(self._ranking, self.rows, strict=True)
-        merged = list(heapq.merge(known, found, key=lambda pair: pair[0]))[: self._count]
-        self._ranking, self.rows = [rank for rank, _ in merged], [row for _, row in merged]
-
-
-def summarise(
-    scored: Summary, plan: FeaturePlan, described: Sequence[Description], review: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Return the summary as plain values; ``described`` are the clusters in their order, or nothing."""
-    clusters = []
-    worst_first = sorted(enumerate(scored.clusters), key=lambda each: (each[1].name is None, -each[1].doubt))
-    for place, line in worst_first:
-        values = line._asdict()
-        name = values.pop("name")
-        short, text = described[place] if name is not None and place < len(described) else ("", "")
-        clusters.append({"cluster": "noise" if name is None else name, **values, "name": short, "described": text})
-    interval = scored.replication_interval
-    headline, *more = scored.headlines()
-    return {
-        "rows": scored.n_points,
-        "labels": scored.n_labels,
-        "replication": scored.replication,
-        "replication_interval": None if interval is None else list(interval),
-        **scored.verdicts,
-        "headline": headline,
-        "more": [*more, *([scored.note] if scored.note else [])],
-        "plan": plan.describe()[1:],
-        "clusters": clusters,
-        "review": review,
-    }
-
-
-def summary_sheet(summary: dict[str, Any]) -> list[tuple[str, list[list[Any]]]]:
-    """Return the rows of the second sheet of a workbook: what the screen says first, and the clusters."""
-    names = ("cluster", "points", "replication", *_VERDICTS, "rival", "name", "described")
-    lines = [[finite(line[name]) for name in names] for line in summary["clusters"]]
-    return [(summary["headline"], [[line] for line in summary["more"]]), ("Clusters", [list(names), *lines])]
-
-
-def print_summary(
-    summary: dict[str, Any], scored: Summary, shown: Sequence[str], log: Log, *, err: bool, footer: Sequence[str]
-) -> None:
-    """Print the summary for a person; ``shown`` are the columns of the labels to look at first."""
-    from allegiance.notebook import text_table
-
-    more = summary["more"]
-    for warning in log.warned:
-        more = [line.replace(warning, "").strip() for line in more]
-    show(summary["headline"], bold=True, err=err)
-    show(*filter(None, more), *(f"  {line}" for line in summary["plan"]), "", *scored.cluster_lines(), "", err=err)
-    for line in summary["clusters"]:
-        if line["described"]:
-            show(f"Cluster {line['cluster']}: {line['described']}.", err=err)
-    if summary["review"]:
-        rows = [[_cell(row[name]) for name in shown] for row in summary["review"]]
-        why = "" if summary["replication"] is None else " (sorted by review priority)"
-        show("", f"Review these first{why}", *text_table(shown, rows), err=err)
-    elif summary["labels"]:
-        show("", "No label needs a review: all are firm.", err=err)
-    show(*footer, err=err)
-
-
-def _cell(value: Any) -> str:
-    """Return a value of a row for the screen: one line, not too long."""
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    text = "" if value is None else " ".join(str(value).split())
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+def free_names(columns: Any, wanted: dict[str, str]) -> dict[str, str]:
+    """Return names for new columns: as wanted, or with a prefix if the table has any of them."""
+    prefix, number = "", 1
+    while any(prefix + shown in columns for shown in wanted.values()):
+        prefix, number = "allegiance_" if number == 1 else f"allegiance{number}_", number + 1
+    return {name: prefix + shown for name, shown in wanted.items()}

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin, print_json, show
-from ._inputs import clusterer, load_points, make_scorer, open_input, plan_or_raise, run_fingerprint
-from ._outputs import check_inputs, check_outputs, earlier_exit, write_record, write_rows
+from ._app import begin, finish, print_json, show
+from ._inputs import load_points, make_clusterer, make_scorer, open_input, plan_or_raise
+from ._outputs import RunRecord, check_inputs, check_outputs, free_names, write_rows
 
 EPILOG = """\b
 Examples:
@@ -25,11 +25,11 @@ Examples:
         opt.option(opt.CLUSTERING, "--labels", metavar="COLUMN", multiple=True, help="Column of labels. Repeatable."),
         opt.option(
             opt.CLUSTERING, "--algorithm", type=click.Choice(opt.ALGORITHMS), multiple=True,
-            help="Algorithm that makes a clustering. Repeatable.",
+            help="Clustering algorithm. Repeatable.",
         ),
         opt.option(
             opt.CLUSTERING, "--clusters", metavar="K", type=click.IntRange(min=1),
-            help="Clusters of each --algorithm.",
+            help="Number of clusters of each --algorithm.",
         ),
     ],
     opt.COLUMN_OPTIONS,
@@ -38,52 +38,58 @@ Examples:
     opt.OUTPUT_OPTIONS,
     opt.RUN_OPTIONS,
 )  # fmt: skip
-def compare(**values: Any) -> None:
-    """Score every row of DATA under several clusterings, and say whose labels can be trusted more.
+def compare(**values: Any) -> int:
+    """Score every row of DATA under several clusterings, and compare how well their labels replicate.
 
-    Candidates are ranked by replication above chance: 1 if all labels come back, 0 if no more than unrelated ones
-    would. So their numbers of clusters may differ.
+    Candidates are ranked by replication above chance: 1 if all labels replicate, 0 if no more than unrelated labels
+    would. Their numbers of clusters may differ.
     """
-    o, log = begin(values | {"centers": None}, where=values["data"])
-    if len(o.labels) + len(o.algorithm) < 2:
+    names, algorithms, clusters = values.pop("labels"), values.pop("algorithm"), values.pop("clusters")
+    run = begin(values)
+    if len(names) + len(algorithms) < 2:
         raise click.UsageError("nothing to compare: pass at least two of --labels COLUMN and --algorithm NAME.")
-    needing = [name for name in o.algorithm if name != "hdbscan"]
-    if needing and o.clusters is None:
+    needing = [name for name in algorithms if name not in opt.WITHOUT_K]
+    if needing and clusters is None:
         raise click.UsageError(f"--algorithm {needing[0]} needs --clusters K.")
-    check_outputs(o)
-    table = open_input(o)
-    check_inputs(table.files, o.output)
-    run = run_fingerprint(o, table)
-    if earlier_exit(o, run, log) is not None:
-        return
-    plan = plan_or_raise(o, table, log, labels=list(o.labels) or None)
+    check_outputs(run)
+    table = open_input(run.reading, run.data, run.log)
+    check_inputs(run, table)
+    record = RunRecord(run, table, labels=names, algorithm=algorithms, clusters=clusters)
+    if (code := record.skip_if_up_to_date()) is not None:
+        return code
+    plan = plan_or_raise(run, table, labels=list(names) or None)
     from allegiance import compare_clusterings
     from allegiance.io.values import label_values
 
     points = load_points(table, plan, None, typed=True)
     candidates: dict[str, Any] = {
-        name: label_values(points.columns.column(name), name, table.where)[0] for name in o.labels
+        name: label_values(points.columns.column(name), name, table.where)[0] for name in names
     }
-    for name in o.algorithm:
-        candidates[name if name not in candidates else f"{name} algorithm"] = clusterer(name, o.clusters, o.seed)
-    found = compare_clusterings(points.X, candidates, scorer=make_scorer(o, log))
+    for name in algorithms:
+        unique = name if name not in candidates else f"{name} algorithm"
+        candidates[unique] = make_clusterer(name, clusters, run.trust.seed)
+    comparison = compare_clusterings(points.X, candidates, scorer=make_scorer(run.trust, run.log))
     row, *_ = points.columns.column_names
-    frame = found.frame(like=points.columns)
+    frame = comparison.frame(like=points.columns)
     whole = points.columns.drop_columns([row])
+    written = free_names(whole.column_names, {name: name for name in frame.column_names})
     for name in frame.column_names:
-        whole = whole.append_column(name, frame.column(name))
-    write_rows(o.output, whole, o, log)
-    if o.json:
+        whole = whole.append_column(written[name], frame.column(name))
+    write_rows(run.output.output, whole, run)
+    record.write(0, {"rows": len(points.X)})
+    finish(0)
+    if run.json:
+        firm = comparison.n_firm
         summary = {
-            "rows": found.n_points,
-            "best": found.best,
-            "firm_in_all": int((found.n_firm == len(found.names)).sum()),
-            "firm_in_none": int(found.never_firm.sum()),
-            "candidates": [line._asdict() for line in found.candidates()],
-            "notes": {name: result.summary().note for name, result in found.results.items()},
+            "rows": len(points.X),
+            "best": comparison.best,
+            "firm_in_all": int((firm == len(comparison.names)).sum()),
+            "firm_in_none": int((firm == 0).sum()),
+            "candidates": [line._asdict() for line in comparison.candidates()],
+            "estimated_by": {name: result.summary().note for name, result in comparison.results.items()},
         }
-        print_json({**summary, "output": o.output})
-    elif not o.quiet:
-        show(*repr(found).splitlines(), err=o.output == "-")
-    write_record(o, run)
-    log.end()
+        print_json({**summary, "notes": run.log.notes, "output": run.output.output})
+    elif not run.log.quiet:
+        show(*repr(comparison).splitlines(), err=run.output.output == "-")
+    run.log.end()
+    return 0

@@ -1,4 +1,4 @@
-"""``allegiance model``: what is inside a saved model, and compiling what it needs."""
+"""``allegiance model``: the contents of a saved model, and compiling the code that it needs."""
 
 from __future__ import annotations
 
@@ -7,81 +7,93 @@ from typing import Any
 
 import click
 
+from . import _options as opt
 from ._app import begin, print_json, show
 from ._inputs import check_model_file
-from ._options import LOG_OPTIONS, Command, options
 
-#: Categories listed of a column.
+#: Categories listed per column.
 _LISTED = 10
 
 EPILOG = """\b
 Examples:
   allegiance model january.model
-  allegiance model compile january.model
+  allegiance model january.model --compile
 """
 
 
-@click.command(cls=Command, epilog=EPILOG, short_help="Show what is inside a saved model, or compile it.")
-@click.argument("words", metavar="[compile] MODEL", nargs=-1, required=True)
-@options(LOG_OPTIONS)
+@click.command(cls=opt.Command, epilog=EPILOG, short_help="Show the contents of a saved model, or compile it.")
+@click.argument("path", metavar="MODEL")
+@opt.options(
+    [
+        opt.option(
+            opt.RUNNING, "--compile", is_flag=True,
+            help="Compile and cache the code that scoring needs, e.g. while a container is built.",
+        ),
+    ],
+    opt.LOG_OPTIONS,
+)  # fmt: skip
 def model(**values: Any) -> None:
-    """Show the columns and clusters of MODEL, when it was made, and from what.
-
-    `compile` compiles and caches the code that scoring with MODEL needs: as a step of a container's build it saves
-    the first run that time.
-    """
-    *action, path = values["words"]
-    if action not in ([], ["compile"]):
-        raise click.UsageError("pass the file of one model, or compile and the file.")
-    o, log = begin(values, where=path)
+    """Show the columns and clusters of MODEL, a file or URL, and its provenance."""
+    path = values["path"]
+    run = begin(values, where=[path])
     check_model_file(path)
     from allegiance import load
+    from allegiance.io import Model
 
     loaded = load(path)
-    scorer = getattr(loaded, "scorer", loaded)
-    if action:
+    is_model = isinstance(loaded, Model)
+    scorer = loaded.scorer if is_model else loaded
+    if values["compile"]:
         started = time.perf_counter()
         scorer.prepare()
-        log.write("compiled", f"Compiled what {path} needs in {time.perf_counter() - started:.1f} s.")
-        log.end()
+        seconds = time.perf_counter() - started
+        run.log.write("compiled", f"Compiled the code that {path} needs in {seconds:.1f} s.")
+        run.log.end()
         return
-    shown = contents(scorer, getattr(loaded, "plan", None), getattr(loaded, "about", {}))
-    if o.json:
-        print_json({"model": path, **shown})
-        return
+    facts = contents(scorer, loaded.plan if is_model else None, loaded.about if is_model else {})
+    if run.json:
+        print_json({"model": path, **facts})
+    else:
+        _print(path, scorer, facts)
+
+
+def _print(path: str, scorer: Any, facts: dict[str, Any]) -> None:
+    """Print the contents for a person."""
     from allegiance.notebook import fitted_facts, text_table
 
-    show(f"{path}: {len(shown['clusters'])} clusters in {shown['features']} features", bold=True)
-    made, facts = shown["made"], dict[str, str]()
+    show(f"{path}: {len(facts['clusters'])} clusters in {facts['features']} features", bold=True)
+    made, lines = facts["made"], fitted_facts(scorer.fitted_)
     if made is not None:
-        facts["made"] = f"{made['created']} from {', '.join(made['files'])} ({made['rows']:,} rows)"
-        facts["by"] = f"allegiance {made['version']}: {made['command']}"
-        if made["replication"] is not None:
-            facts["came back"] = f"{made['replication']:.0%} of the labels"
-    missing = {"median": "filled with the median, or a category of their own", "drop": "leave their row out"}
-    facts["columns"] = f"{'scaled' if shown['scaled'] else 'not scaled'}; missing values: "
-    facts["columns"] += missing.get(shown["impute"], "an error")
-    facts["new rows"] = f"labelled by {shown['labels_new_points']}"
-    facts["drift"] = "baseline for `watch`" if shown["baseline"] else "no baseline"
-    facts = fitted_facts(scorer.fitted_) | facts
-    show(*(f"{name:<12} {value}" for name, value in facts.items()))
+        files = made.get("files")
+        sources = ", ".join(map(str, files)) if isinstance(files, list) else "unknown files"
+        lines["made"] = f"{made.get('created')} from {sources} ({_figure(made.get('rows'))} rows)"
+        lines["by"] = f"allegiance {made.get('version')}: {made.get('command')}"
+        lines["replication"] = _figure(made["replication"]) or "unknown"
+    missing = {"median": "filled with the median, or a category", "drop": "their rows are dropped"}
+    scaling = "standardized" if facts["scaled"] else "not scaled"
+    lines["columns"] = f"{scaling}; missing values: {missing.get(facts['impute'], 'an error')}"
+    lines["new rows"] = f"labeled by {facts['labels_new_points']}"
+    lines["drift"] = "baseline for `watch`" if facts["baseline"] else "no baseline"
+    show(*(f"{name:<12} {value}" for name, value in lines.items()))
     columns = [
         [each["name"], each["kind"], ", ".join(each["categories"]) + " ..." * (each["n_categories"] > _LISTED)]
-        for each in shown["columns"]
+        for each in facts["columns"]
     ]
     if columns:
-        header = ("column", "holds", "categories")
+        header = ("column", "kind", "categories")
         show("", *text_table(header, columns, left=header))
-    figures = ("points", "replication", "name")
-    rows = [[str(each["cluster"]), *(_figure(each.get(name)) for name in figures)] for each in shown["clusters"]]
-    show("", *text_table(("cluster", "rows", "trust", "name"), rows, left=("cluster", "name")))
+    names = ("points", "replication", "name")
+    rows = [[each["cluster"], *(_figure(each.get(name)) for name in names)] for each in facts["clusters"]]
+    show("", *text_table(("cluster", *names), rows, left=("cluster", "name")))
 
 
 def contents(scorer: Any, plan: Any, about: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of a model as plain values."""
     fitted = scorer.fitted_
     how, about = fitted.how(0.0), dict(about)
-    figures = {str(line["cluster"]): line for line in about.pop("clusters", [])}
+    lines = about.pop("clusters", [])
+    lines = [line for line in lines if isinstance(line, dict)] if isinstance(lines, list) else []
+    figures = {str(line.get("cluster")): line for line in lines}
     columns: list[tuple[str, str | None, list[str]]] = []
     if plan is not None:
         columns = [(column.name, column.kind, column.categories) for column in plan.features]

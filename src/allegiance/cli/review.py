@@ -1,15 +1,20 @@
-"""``allegiance review``: look at a clustering in the browser, and decide about labels."""
+"""``allegiance review``: review labels in the browser."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import _options as opt
-from ._app import begin, print_json, show
+from ._app import Run, begin, print_json, show
 from ._inputs import check_clustering, load_points, open_input, prepare, score_points
-from ._outputs import check_inputs, check_page, page_settings
+from ._outputs import check_inputs, check_page
+from .score import describe_memory, page_settings, typed_columns
+
+if TYPE_CHECKING:
+    from allegiance.io import Table
 
 EPILOG = """\b
 Examples:
@@ -30,7 +35,7 @@ Examples:
     [
         opt.option(
             opt.OUTPUT, "--decisions", metavar="FILE",
-            help="File to which each decision is appended.  [default: DATA.decisions.jsonl]",
+            help="File that decisions are appended to.  [default: DATA.decisions.jsonl]",
         ),
         opt.option(opt.RUNNING, "--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
         opt.option(
@@ -39,46 +44,68 @@ Examples:
         ),
         opt.option(
             opt.RUNNING, "--allow-host", metavar="NAME", multiple=True,
-            help="Further name under which the page may be opened, as behind a proxy. Repeatable.",
+            help="Extra host name to accept, e.g. behind a proxy. Repeatable.",
         ),
-        opt.option(opt.RUNNING, "--no-browser", is_flag=True, help="Print the address and open no browser."),
+        opt.option(opt.RUNNING, "--no-browser", is_flag=True, help="Print the URL instead of opening a browser."),
     ],
     opt.RUN_OPTIONS,
 )  # fmt: skip
 def review(**values: Any) -> None:
-    """Serve a page on this machine with the labels of DATA, the least trusted first; Ctrl-C ends it.
+    """Serve a page on this machine with the labels of DATA, the first to review on top; Ctrl-C ends it.
 
-    Decisions are appended to a file at once. `allegiance.review.apply_decisions` applies them to labels.
+    Each decision is saved before you make the next. `allegiance.review.apply_decisions` applies them to labels.
     """
-    o, log = begin(values, where=values["data"])
-    check_clustering(o)
+    run = begin(values)
+    check_clustering(run)
     check_page()
-    table = open_input(o)
-    decisions = o.decisions or f"{table.files[0] if table.files else 'data'}.decisions.jsonl"
-    check_inputs([*table.files, o.centers, o.model], decisions)
-    scorer, plan = prepare(o, table, log)
-    points = load_points(table, plan, o.labels, typed=True)
-    result = score_points(o, points, plan, scorer, log)[0]
+    table = open_input(run.reading, run.data, run.log)
+    decisions = values["decisions"] or _default_log(run, table)
+    _check_log(decisions)
+    check_inputs(run, table, decisions)
+    scorer, plan = prepare(run, table)
+    points = load_points(table, plan, run.features.labels, typed=True)
+    result, scorer = score_points(run, points, plan, scorer)
     from allegiance.review import serve
 
+    typed = typed_columns(points, table)
+    facts = describe_memory(run, table, plan, points, result, scorer, typed)
     served = serve(
         result,
         points.X,
         log=decisions,
-        host=o.host,
-        port=o.port,
-        allow_hosts=o.allow_host,
-        open_browser=not o.no_browser,
-        **page_settings(o, result, points, plan, table)[1],
+        host=values["host"],
+        port=values["port"],
+        allow_hosts=values["allow_host"],
+        open_browser=not values["no_browser"],
+        **page_settings(run, result, points, plan, table, facts, typed),
     )
     try:
-        if o.json:
+        if run.json:
             print_json({"url": served.url, "decisions": decisions, "rows": len(result)})
         else:
-            show(result.summary().headlines()[0], f"Review at {served.url}")
-            show(f"Decisions go to {decisions}. Ctrl-C ends the review.")
+            show(*facts.problems, facts.summary.sentence, f"Review at {served.url}")
+            show(f"Decisions are saved to {decisions}. Press Ctrl-C to stop.")
         served.wait()
     except KeyboardInterrupt:
-        log.write("end", f"The review has ended; decisions are in {decisions}.")
+        run.log.write("end", f"The review has ended; decisions are in {decisions}.")
     finally:
         served.close()
+
+
+def _default_log(run: Run, table: Table) -> str:
+    """Return the decision log: next to a file or folder, or in the current folder for URLs and standard input."""
+    name = run.data[0].rstrip("/" + os.sep)
+    if "://" in name:
+        return f"{name.partition('?')[0].rpartition('/')[2] or 'data'}.decisions.jsonl"
+    if name == "-" or not os.path.exists(name):
+        name = table.files[0] if len(table.files) == 1 else "data"
+    return f"{name}.decisions.jsonl"
+
+
+def _check_log(path: str) -> None:
+    """Raise if decisions cannot be written there, before any work."""
+    from allegiance.io import check_writable
+
+    if "://" in path:
+        raise ValueError(f"{path} is a URL: decisions are saved to a local file.")
+    check_writable(path, force=True)

@@ -1,16 +1,19 @@
-"""``allegiance score``, ``check`` and ``audit``: how far to trust each label, and what a review of some says of all."""
+"""``allegiance score``: how much to trust each row's label."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from . import _options as opt
-from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, finite, print_json, provenance, show
+from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, finite, print_json, provenance
 from ._inputs import (
+    Points,
     check_clustering,
+    find_readable,
     free_name,
     ids_of,
     load_centers,
@@ -18,68 +21,75 @@ from ._inputs import (
     make_scorer,
     needs_memory,
     open_input,
-    plan_features,
     prepare,
-    run_fingerprint,
     score_points,
 )
-from ._outputs import (
-    Worst,
-    check_inputs,
-    check_outputs,
-    earlier_exit,
-    open_output,
-    page_settings,
-    print_summary,
-    score_names,
-    summarise,
-    summary_sheet,
-    write_record,
-    write_rows,
-)
-from .watch import SHOWN, Profiler, compare_with_baseline
+from ._outputs import RunRecord, check_inputs, check_outputs, library_versions, open_output, score_names, write_rows
+from ._summary import Facts, as_values, collect_problems, print_facts, source_facts, summary_sections
+from .audit import write_sheet
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
+    from allegiance.drift import Profile
     from allegiance.io import FeaturePlan, Table
+    from allegiance.io.batches import ReviewRequest, Rows
     from allegiance.results import AffinityResult, Summary
 
-#: Tables with more rows are streamed, unless something needs all of them in memory.
+#: Tables with more rows are streamed, unless an option needs all of them in memory.
 MANY_ROWS = 1_000_000
-#: Labels listed on the screen by default.
-_SHOWN = 10
-_ANSWERS = dict.fromkeys(("yes", "y", "true", "right"), True) | dict.fromkeys(("no", "n", "false", "wrong"), False)
+#: Labels listed for review by default, and drift findings.
+_MAX_REVIEW, MAX_FINDINGS = 10, 12
+#: Rows of the sample that drivers of a streamed table are computed from.
+_DRIVER_ROWS = 16_384
 
 EPILOG = """\b
 Examples:
-  allegiance score customers.csv --clusters 8 -o scored.csv
-  allegiance score customers.csv --labels segment --report report.html
-  allegiance score customers.csv --clusters 8 --review 50 --review-output review.xlsx
-  allegiance score customers.csv --clusters 8 --audit 60 -o audit.csv
+  allegiance score customers.csv --clusters 8 -o scored.xlsx --report report.html
+  allegiance score customers.csv --labels segment --review 50 --review-output review.xlsx
   allegiance score january.csv --clusters 8 --save january.model -o january.parquet
-  allegiance score february.csv --model january.model -o february.parquet --fail-on-drift
+  allegiance score february/ --model january.model -o scored/ --fail-on-drift
+  allegiance score s3://bucket/february/ --model january.model -o s3://bucket/scored/
   cat customers.csv | allegiance score - --clusters 8 -o - > scored.csv
 """
 
 
-@click.command(cls=opt.Command, epilog=EPILOG, short_help="Say how far to trust the label of each row.")
+@click.command(cls=opt.Command, epilog=EPILOG, short_help="Score how much you can trust each row's label.")
 @opt.options(
     opt.DATA,
     [*opt.CLUSTERING_OPTIONS, opt.MODEL_OPTION],
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
-    opt.TRUST_OPTIONS,
-    opt.OUTPUT_OPTIONS,
     [
+        opt.option(
+            opt.READING, "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
+            help="If an input file is damaged: stop, or skip it and list it in the summary. skip needs -o FOLDER/.",
+        ),
+    ],
+    opt.TRUST_OPTIONS,
+    [
+        opt.option(
+            opt.OUTPUT, "-o", "--output", metavar="FILE|FOLDER/",
+            help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output. FOLDER/ gets one "
+            "Parquet file per input file, and a rerun writes only the missing ones.",
+        ),
+        opt.OUTPUT_OPTIONS[1],
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
         opt.option(
             opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.Budget(),
-            help="List the N labels to look at first.  [default: those that are not firm, at most 10]",
+            help="List the first N labels to review.  [default: those that are not firm, at most 10]",
+        ),
+        opt.option(
+            opt.OUTPUT, "--review-by", type=click.Choice(["priority", "trust"]), default="priority", show_default=True,
+            help="Sort the review list by review priority (most likely wrong first) or by lowest trust.",
         ),
         opt.option(opt.OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
         opt.option(
-            opt.OUTPUT, "--audit", metavar="N", type=click.IntRange(min=1),
-            help="Write to -o a sheet of N labels to check by hand, half drawn at random, for `allegiance audit`.",
+            opt.OUTPUT, "--audit-sheet", metavar="FILE",
+            help="Write a sheet of labels to check by hand, half of them drawn at random, for `allegiance audit`.",
+        ),
+        opt.option(
+            opt.OUTPUT, "--audit-size", metavar="N", type=click.IntRange(min=1), default=60, show_default=True,
+            help="Number of labels on the --audit-sheet.",
         ),
         opt.option(opt.OUTPUT, "--report", metavar="FILE", help="Write an HTML page to explore and review the labels."),
     ],
@@ -90,222 +100,415 @@ Examples:
             opt.RUNNING, "--stream/--in-memory", default=None,
             help=f"Read DATA in batches, or into memory.  [default: in batches beyond {MANY_ROWS:,} rows]",
         ),
-        opt.option(opt.RUNNING, "--restart", is_flag=True, help="Do not resume an interrupted --stream."),
+        opt.option(
+            opt.RUNNING, "--batch-rows", metavar="N", type=click.IntRange(min=1),
+            help="Rows per batch; fewer need less memory.  [default: 65,536]",
+        ),
         opt.option(
             opt.RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),
-            help="Exit with code 3 if a smaller share of the labels would come back.",
+            help="Exit with code 3 if replication is below SHARE.",
         ),
         opt.option(opt.RUNNING, "--fail-on-drift", is_flag=True, help="Exit with code 4 if DATA has drifted."),
+        opt.option(
+            opt.RUNNING, "--tolerance", metavar="SHARE", type=click.FloatRange(0, 1), default=0.05, show_default=True,
+            help="Share of rows that may have changed before --fail-on-drift applies. 0 counts every finding.",
+        ),
+        opt.option(
+            opt.RUNNING, "--fail-on-notes", is_flag=True,
+            help="Exit with code 5 if there are problems that change the answer.",
+        ),
     ],
     opt.RUN_OPTIONS,
 )  # fmt: skip
 def score(**values: Any) -> int:
-    """Say how far to trust the label of each row of DATA: a file, several, a folder, a pattern, a URL, or -.
+    """Score how much you can trust the label of each row of DATA: files, folders, patterns, URLs, or -.
 
-    The output has all columns of DATA as they were, then cluster, trust, verdict and rival. Trust is the chance that
-    the label comes back if the data were collected and clustered again.
+    The output has all columns of DATA, then cluster, trust, verdict, rival and priority. Trust is the probability that
+    the label would hold up on a fresh sample.
     """
-    o, log = begin(values, where=values["data"])
-    check_clustering(o)
-    _check_usage(o)
-    check_outputs(o, ("--review-output", o.review_output), ("--report", o.report), ("--save", o.save))
-    table = open_input(o)
-    check_inputs([*table.files, o.centers, o.model], o.output, o.review_output, o.report, o.save)
-    run = run_fingerprint(o, table)
-    before = earlier_exit(o, run, log)
-    if before is not None:
-        return before
-    scorer, plan = prepare(o, table, log)
-    streamed = _streams(o, table.profile().n_rows, log)
-    work = _score_in_batches if streamed else _score_in_memory
-    done = work(o, table, plan, scorer, log)
-    summary, drift = done.summary, None
-    if o.model is not None:
-        drift = compare_with_baseline(done.scorer, done.profiler)
-        summary["drift"] = None if drift is None else drift.to_dict()
-        for finding in [] if drift is None else drift.findings[:SHOWN]:
-            log.note(f"drift: {finding.sentence}.")
-    if o.save is not None:
-        _save(o, done, plan, table)
-        log.wrote(o.save)
-    if o.json:
-        outputs = {"output": o.output, "report": o.report, "saved": o.save, "review_output": o.review_output}
-        print_json({**summary, "notes": log.notes, **outputs})
-    elif not o.quiet:
-        how = done.scored.measurement_lines() if o.verbose else []
-        print_summary(summary, done.scored, done.shown, log, err=o.output == "-", footer=how)
-    code = _exit_code(o, summary, drift, log)
-    write_record(o, run, code)
-    log.end()
+    run = begin(values)
+    check_clustering(run)
+    _check_usage(run)
+    check_outputs(run)
+    data, damaged = run.data, dict[str, str]()
+    if run.reading.on_error == "skip":
+        data, damaged = find_readable(run.reading, run.data, run.log)
+    table = open_input(run.reading, data, run.log)
+    check_inputs(run, table)
+    record = RunRecord(run, table)
+    code = record.skip_if_up_to_date()
+    if code is not None:
+        return code
+    scorer, plan = prepare(run, table)
+    if scorer is not None and scorer.fitted_.baseline is None and run.output.fail_on_drift:
+        raise ValueError(
+            f"{run.trust.model} has no baseline, so --fail-on-drift cannot be decided. Save the model again with "
+            "`allegiance score DATA --save FILE`, or leave out --fail-on-drift."
+        )
+    work = _score_in_batches if _streams(run, table) else _score_in_memory
+    scored = work(run, table, plan, scorer)
+    facts, figures = scored.facts, as_values(scored.facts)
+    figures |= {"model_id": scored.model_id, "skipped": damaged | scored.skipped}
+    drift = _compare_with_baseline(run, scored)
+    if run.trust.model is not None:
+        figures["drift"] = None if drift is None else drift.to_dict()
+    if run.output.save is not None:
+        _save(run, scored, plan, table, figures)
+    code = _exit_code(run, facts, drift)
+    record.write(code, figures)
+    finish(code)
+    if run.json:
+        names = ("output", "report", "save", "review_output", "audit_sheet")
+        outputs = {name: getattr(run.output, name) for name in names}
+        print_json({**figures, "notes": run.log.notes, "exit_code": code, **outputs})
+    elif not run.log.quiet:
+        print_facts(facts, run)
+    run.log.end(rows=facts.summary.n_points, replication=facts.summary.replication)
     return code
 
 
-class _Done(NamedTuple):
+class _Scored(NamedTuple):
     """A table that was scored."""
 
-    summary: dict[str, Any]
-    scored: Summary
-    shown: list[str]
-    """The columns of the list on the screen."""
+    facts: Facts
     scorer: AffinityScorer
-    profiler: Profiler
+    model_id: str
+    profile: Profile | None
+    """The profile of the rows for drift, if anything needs it."""
+    skipped: dict[str, str]
+    """Input files that were skipped, and why."""
 
 
-def _check_usage(o: SimpleNamespace) -> None:
-    """Raise a usage error for options that do not fit together."""
-    if o.review_output is not None and o.review is None:
+def _check_usage(run: Run) -> None:
+    """Raise a usage error for options that contradict each other."""
+    from allegiance.io.partitions import is_folder
+
+    output = run.output
+    if output.review_output is not None and output.review is None:
         raise click.UsageError("--review-output needs --review N.")
-    if o.audit is not None and o.output is None:
-        raise click.UsageError("--audit needs -o FILE for the sheet.")
-    if o.fail_on_drift and o.model is None:
+    if output.fail_on_drift and run.trust.model is None:
         raise click.UsageError("--fail-on-drift needs --model FILE.")
-    obstacle = needs_memory(o)
-    if o.stream and obstacle is not None:
-        raise click.UsageError(f"--stream cannot be used with {obstacle}, which needs all rows in memory.")
+    in_folder = output.output is not None and is_folder(output.output)
+    if run.reading.on_error == "skip" and not in_folder:
+        raise click.UsageError("--on-error skip needs -o FOLDER/, which gets one file per input file.")
+    obstacle = needs_memory(run)
+    if (output.stream or in_folder) and obstacle is not None:
+        option = "--stream" if output.stream else "-o FOLDER/"
+        raise click.UsageError(f"{option} cannot be used with {obstacle}, which needs all rows in memory.")
+    if in_folder and output.stream is False:
+        raise click.UsageError("-o FOLDER/ cannot be used with --in-memory: it is written in batches.")
+    for name in run.data:
+        if output.output is not None and os.path.isdir(name) and _lies_in(output.output, name):
+            raise click.UsageError(f"{output.output} is in the input folder {name}: the next run would read it.")
 
 
-def _streams(o: SimpleNamespace, n_rows: int, log: Log) -> bool:
+def _lies_in(path: str, folder: str) -> bool:
+    inner, outer = os.path.realpath(path), os.path.realpath(folder)
+    return inner == outer or inner.startswith(outer + os.sep)
+
+
+def _streams(run: Run, table: Table) -> bool:
     """Decide whether to read the table in batches."""
-    if o.stream is not None:
-        return bool(o.stream)
-    obstacle = needs_memory(o)
+    from allegiance.io.partitions import is_folder
+
+    if run.output.stream is not None:
+        return run.output.stream
+    if run.output.output is not None and is_folder(run.output.output):
+        return True
+    n_rows = table.n_rows if table.n_rows is not None else table.profile().n_rows
     if n_rows <= MANY_ROWS:
         return False
+    obstacle = needs_memory(run)
     if obstacle is not None:
-        log.note(f"{n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
+        run.log.note(f"{n_rows:,} rows are read into memory, because {obstacle} needs all of them.")
     return obstacle is None
 
 
 def _columns(
-    o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, known: Any
+    run: Run, plan: FeaturePlan, table: Table, row: str, scores: Any
 ) -> tuple[list[str], dict[str, str], list[str]]:
-    """Return the columns of the table that are written, the names of the scores, and the columns on the screen."""
-    ids = ids_of(o, plan, table) or [row]
-    if o.scores_only:
-        kept, names = ids, {name: free_name(name, ids) for name in known}
-    else:
-        kept, names = list(table.columns), score_names(table.columns, known)
-    first = [names[name] for name in ("label", "trust" if "trust" in known else "own_affinity", "verdict", "rival")]
-    return kept, names, [*ids, *([o.text] if o.text else []), *first]
+    """Return the input columns that are written, the output names of scores, and the review columns on the screen."""
+    ids = ids_of(run.features, plan, table) or [row]
+    kept = ids if run.output.scores_only else list(table.columns)
+    names = score_names(kept, scores)
+    if run.output.scores_only:
+        names |= {name: free_name(name, [*ids, *names.values()]) for name in scores if name not in names}
+    first = [
+        names[name] for name in ("label", "trust", "own_affinity", "verdict", "rival", "priority") if name in names
+    ]
+    if "trust" in names and "own_affinity" in names:
+        first.remove(names["own_affinity"])
+    return kept, names, [*ids, *([run.features.text] if run.features.text else []), *first, "reason"]
 
 
-def _score_in_memory(
-    o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> _Done:
+def _review_request(run: Run, n_rows: int) -> ReviewRequest:
+    from allegiance.io.batches import ReviewRequest
+    from allegiance.results import review_count
+
+    output = run.output
+    if output.review is None:
+        return ReviewRequest(_MAX_REVIEW, output.review_by, with_firm=False)
+    return ReviewRequest(review_count(output.review, n_rows), output.review_by)
+
+
+def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Scored:
     import pyarrow as pa
 
-    from allegiance.io import replacing
-    from allegiance.results import FIRM, review_rows
+    from allegiance.io.batches import list_review, take_review
+    from allegiance.io.saved import fitted_id, profile_matrix
 
-    sink = open_output(o.output, o)
-    points = load_points(table, plan, o.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
-    result, scorer = score_points(o, points, plan, scorer, log)
-    profiler = Profiler(scorer.fitted_, plan)
-    profiler.add(points.X, 0)
-    scores, whole = result._columns(), points.columns
-    kept, names, shown = _columns(o, plan, table, whole.column_names[0], scores)
-    for name, written in names.items():
-        whole = whole.append_column(written, pa.array(scores[name]))
-    worst = review_rows(result._ranking, o.review)
-    if o.review is None:
-        worst = worst[result._standing[worst] != FIRM][:_SHOWN]
-    chosen = pa.array(worst)
-    review = whole.take(chosen).to_pylist()
-    log.step("describing clusters, writing outputs")
-    described, page = page_settings(o, result, points, plan, table)
-    scored = result.summary()
-    summary = summarise(scored, plan, described, review)
-    whole = whole.select([*kept, *names.values()])
+    output = run.output
+    sink = None if output.output is None else open_output(output.output, run)
+    points = load_points(table, plan, run.features.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
+    result, scorer = score_points(run, points, plan, scorer)
+    fitted, scores, whole = scorer.fitted_, result._columns(), points.columns
+    kept, names, columns = _columns(run, plan, table, whole.column_names[0], scores)
+    for name, shown in names.items():
+        if shown in whole.column_names:  # a column that --scores-only does not write
+            whole = whole.drop_columns([shown])
+        whole = whole.append_column(shown, pa.array(scores[name]))
+    review = take_review(whole, list_review(result, _review_request(run, len(result))))
+    run.log.step("describing clusters")
+    typed = typed_columns(points, table)
+    facts = describe_memory(run, table, plan, points, result, scorer, typed, review, columns)
+    written, ids = [*kept, *names.values()], ids_of(run.features, plan, table)
     if sink is not None:
-        sink.summary = summary_sheet(summary)
+        sink.percent = [names[name] for name in ("trust", "own_affinity") if name in names]
+        sink.summary = summary_sections(facts)
         with sink:
-            sink.write(whole if o.audit is None else _sheet(o, result, whole))
-        log.wrote(o.output)
-    write_rows(o.review_output, whole.take(chosen), o, log)
-    if o.report is not None:
-        # A page that appeared meanwhile is not replaced.
-        with replacing(o.report, force=o.if_exists == "replace") as temporary:
-            result.report(temporary, points.X, **page)
-        log.wrote(o.report)
-    return _Done(summary, scored, shown, scorer, profiler)
+            sink.write(whole.select(written))
+        run.log.wrote(str(output.output))
+    _write_review(run, facts, [*written, review.column_names[-2]], names)
+    write_sheet(run, result, whole, [*(ids or kept[:1]), *(name for name in plan.used if name not in ids)], names)
+    if output.report is not None:
+        from allegiance.io import write_whole
+        from allegiance.report import render_report
+
+        page = page_settings(run, result, points, plan, table, facts, typed)
+        write_whole(
+            output.report, render_report(result, points.X, **page).encode("utf-8", "replace"), force=output.replaces
+        )
+        run.log.wrote(output.report)
+    wanted = output.save is not None or fitted.baseline is not None
+    profile = profile_matrix(fitted, plan, points.X) if wanted and fitted.members is not None else None
+    return _Scored(facts, scorer, fitted_id(fitted), profile, {})
 
 
-def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
-    """Return the sheet of an audit: the rows to look at, with an empty column ``right``."""
-    import pyarrow as pa
-
-    sample = result.audit_sample(o.audit, random_state=o.seed)
-    sheet = whole.take(pa.array(sample.rows))
-    first = {
-        "right": pa.array([None] * len(sample), pa.string()),
-        "audit_row": pa.array(sample.rows),
-        "audit_drawn": pa.array([str(drawn) for drawn in sample.drawn]),
-        "audit_seed": pa.array([sample.seed] * len(sample), pa.int64()),
-    }
-    return pa.table([*first.values(), *sheet.columns], names=[*first, *sheet.column_names])
-
-
-def _score_in_batches(
-    o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> _Done:
-    import numpy as np
-    import pyarrow as pa
-
+def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer:
+    """Return the scorer of the clustering that the options name, fitted to a table in batches."""
     from allegiance.io import fit_stream
-    from allegiance.io.batches import Rows
-    from allegiance.io.streams import score_rows
-    from allegiance.report import center_descriptions
-    from allegiance.results import FrameLike, review_count
 
-    sink = open_output(o.output, o)
-    if scorer is None:
-        centers = load_centers(o.centers, plan) if o.centers else None
-        unfitted = make_scorer(o, log, centers=centers)
-        if o.clusters is not None:
-            log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
-        log.step(f"fitting clusters and trust to {table.where}, in batches")
-        scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan).scorer
-    assert scorer is not None
-    inner = scorer.fitted_
+    trust, labels = run.trust, run.features.labels
+    centers = load_centers(trust.centers, plan) if trust.centers else None
+    unfitted = make_scorer(trust, run.log, centers=centers, labeled=labels is not None)
+    if trust.clusters is not None:
+        run.log.note("clusters come from k-means on a random sample, because the table is read in batches.")
+    run.log.step(f"fitting clusters and trust to {table.where}, in batches")
+    scorer: AffinityScorer = fit_stream(table, unfitted, n_clusters=trust.clusters, labels=labels, plan=plan).scorer
+    return scorer
+
+
+def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Scored:
+    from allegiance.io.batches import Rows
+    from allegiance.io.partitions import PartitionedSink, is_folder
+    from allegiance.io.saved import fitted_id
+    from allegiance.io.streams import score_rows
+    from allegiance.io.tables import BATCH_ROWS
+    from allegiance.results import FrameLike
+
+    output, log = run.output, run.log
+    assert output.output is not None
+    scorer = _fit_in_batches(run, table, plan) if scorer is None else scorer
+    fitted = scorer.fitted_
+    model_id = fitted_id(fitted)
+    sink: Any = None
+    if is_folder(output.output):
+        metadata = provenance() | {"model_id": model_id}
+        sink = PartitionedSink(output.output, if_exists=output.if_exists, metadata=metadata)
+        log.resume = "Finished files are kept: the same command scores the remaining ones."
+    else:
+        sink = open_output(output.output, run, model_id=model_id)
     row = free_name("row", table.columns)
-    kept, names, shown = _columns(o, plan, table, row, inner.nothing(FrameLike(), None)._columns())
+    kept, names, columns = _columns(run, plan, table, row, fitted.nothing(FrameLike(), None)._columns())
     rows = Rows(
         table,
         plan,
         None,
-        labels=o.labels,
+        labels=run.features.labels,
         keep=[name for name in kept if name != row],
-        row=row if kept == [row] else None,
+        row=row if row in kept else None,
         typed=sink.format not in ("csv", "tsv"),
     )
-    profiler = Profiler(inner, plan)
-    rows.tap = lambda batch: profiler.add(batch.X, batch.first)
-    n_rows = table.profile().n_rows
-    if o.review is None:
-        worst = Worst(_SHOWN, names["verdict"])
-    else:
-        worst = Worst(review_count(o.review, n_rows), None)
-    log.resume = "The same command resumes where this one stopped." if table.files else ""
+    profiler = Profiler(fitted, plan)
+    if output.save is not None or fitted.baseline is not None:
+        rows.tap = lambda batch: profiler.add(batch.X, batch.first)
+    n_rows = table.n_rows if table.n_rows is not None else table.profile().n_rows
     log.step(f"scoring {n_rows:,} rows in batches")
-    how = {"resume": not o.restart, "verbose": log.progress, "rank": worst.add}
-    done = score_rows(rows, inner, sink, names=kept, scores=names, **how)
+    done = score_rows(
+        rows,
+        fitted,
+        sink,
+        names=kept,
+        scores=names,
+        batch_rows=output.batch_rows or BATCH_ROWS,
+        verbose=log.progress,
+        review=_review_request(run, n_rows),
+        skip_errors=run.reading.on_error == "skip",
+    )
     log.resume = ""
-    log.wrote(o.output)
+    log.wrote(output.output)
+    for file, reason in done.skipped.items():
+        log.note(f"{file} was skipped: {reason}")
     if done.resumed:
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
-        profiler.reset(rows)
-    shown = [name for name in shown if not worst.rows or name in worst.rows[0]]
-    write_rows(o.review_output, pa.Table.from_pylist(worst.rows, worst.schema), o, log)
-    described: list[Any] = []
-    if inner.centers is not None:
-        sizes = [line.points for line in done.summary.clusters if line.name is not None]
-        described = center_descriptions(inner.centers, np.array(sizes), plan)
-    summary = summarise(done.summary, plan, described, worst.rows)
-    return _Done(summary, done.summary, shown, scorer, profiler)
+        if rows.tap is not None:
+            profiler.read(rows)
+    found, descriptions = _describe_stream(run, table, plan, fitted, done.summary)
+    facts = _facts(run, table, plan, done.summary, found, descriptions, done.review, columns, model_id)
+    reasons = [] if done.review is None else [done.review.column_names[-2]]
+    _write_review(run, facts, [*kept, *names.values(), *reasons], names)
+    return _Scored(facts, scorer, model_id, profiler.total, dict(done.skipped))
 
 
-def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> None:
-    """Save the model, with the profile of its data and where it comes from."""
+def _describe_stream(
+    run: Run, table: Table, plan: FeaturePlan, fitted: Any, summary: Summary
+) -> tuple[Any, Sequence[Any]]:
+    """Return the drivers, from a random sample of the rows, and what sets each cluster apart, from the centers."""
+    import numpy as np
+
+    from allegiance.drivers import drivers
+    from allegiance.io.saved import predict_points
+    from allegiance.report import center_descriptions
+
+    found, descriptions = None, list[Any]()
+    if fitted.centers is not None:
+        sizes = [line.points for line in summary.clusters if line.name is not None]
+        descriptions = center_descriptions(fitted.centers, np.array(sizes), plan)
+    if run.trust.model is None:
+        X = np.asarray(plan.prepare(table.sample(_DRIVER_ROWS, plan.used))[0], np.float64)
+        found = drivers(predict_points(fitted, None, X), X, plan=plan)
+    return found, descriptions
+
+
+def describe_memory(
+    run: Run, table: Table, plan: FeaturePlan, points: Points, result: AffinityResult, scorer: AffinityScorer,
+    columns: Any, review: Any = None, listed: Sequence[str] = (),
+) -> Facts:  # fmt: skip
+    """Return the facts about a result in memory; ``columns`` are typed, ``listed`` those of the review list."""
+    from allegiance.drivers import drivers
+    from allegiance.io.saved import fitted_id
+
+    ids = ids_of(run.features, plan, table)
+    names = points.columns.column(ids[0]).to_numpy(zero_copy_only=False) if ids else None
+    found = drivers(result, points.X, plan=plan, ids=names)
+    descriptions = _describe(result, columns, plan)
+    return _facts(run, table, plan, result.summary(), found, descriptions, review, listed, fitted_id(scorer.fitted_))
+
+
+def _facts(
+    run: Run, table: Table, plan: FeaturePlan, summary: Summary, found: Any, descriptions: Any, review: Any,
+    columns: Sequence[str], model_id: str,
+) -> Facts:  # fmt: skip
+    problems = collect_problems(summary, found)
+    if review is not None:
+        columns = [review.column_names[-2] if name == "reason" else name for name in columns]
+        columns = [name for name in columns if name in review.column_names]
+        review = review.drop_columns([review.column_names[-1]])
+    source = source_facts(run, table, plan, model_id)
+    return Facts(summary, plan, problems, found, descriptions, review, columns, source)
+
+
+def _write_review(run: Run, facts: Facts, columns: list[str], names: dict[str, str]) -> None:
+    """Write the review list, if a file is named."""
+    if run.output.review_output is not None:
+        percent = [names[name] for name in ("trust", "own_affinity") if name in names]
+        rows = facts.review.select([name for name in columns if name in facts.review.column_names])
+        write_rows(run.output.review_output, rows, run, percent=percent)
+
+
+class Profiler:
+    """Adds up the drift profile of batches, in the units of the file."""
+
+    def __init__(self, fitted: Any, plan: FeaturePlan) -> None:
+        self._fitted, self._plan = fitted, plan
+        self.total: Profile | None = None
+
+    def add(self, X: Any, start: int) -> None:
+        """Add prepared rows (m, d); ``start`` is the number of the first one."""
+        from allegiance.io.saved import profile_matrix
+
+        if len(X) and self._fitted.members is not None:
+            part = profile_matrix(self._fitted, self._plan, X, start)
+            self.total = part if self.total is None else self.total + part
+
+    def read(self, rows: Rows) -> None:
+        """Replace the profile by that of all rows."""
+        from allegiance.io.tables import BATCH_ROWS
+
+        rows.tap, self.total = None, None
+        for batch in rows.batches(BATCH_ROWS):
+            self.add(batch.X, batch.first)
+
+
+def typed_columns(points: Points, table: Table) -> Any:
+    """Return the columns of the table in the types that the profile detected, for the page and descriptions."""
+    import pyarrow as pa
+
+    names = points.columns.column_names[1:]
+    return pa.Table.from_batches([table.typed(batch) for batch in points.columns.select(names).to_batches()])
+
+
+def page_settings(
+    run: Run, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table, facts: Facts, columns: Any
+) -> dict[str, Any]:
+    """Return how the page shows the rows, in the columns of the file."""
+    row, ids = points.columns.column_names[0], ids_of(run.features, plan, table)
+    short = {label: each.name for label, each in zip(result.classes.tolist(), facts.descriptions, strict=True)}
+    where = table.where.partition("?")[0] if "://" in table.where else table.where
+    return {
+        "data": columns,
+        "describe_by": list(plan.used),
+        # Labels that are words need no other name.
+        "names": short if result.classes.dtype.kind in "iuf" else None,
+        "ids": points.columns.select(ids) if ids else None,
+        "texts": None if run.features.text is None else points.columns.column(run.features.text),
+        "feature_names": list(plan.names),
+        "row_numbers": points.columns.column(row).to_numpy(),
+        "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
+    }
+
+
+def _describe(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[Any]:
+    """Return what sets each cluster apart in the features, from typed columns of the scored rows."""
+    import pyarrow as pa
+
+    from allegiance.report import cluster_descriptions
+
+    used = columns.select(list(plan.used))
+    for place, column in enumerate(plan.features):
+        kind = used.schema.types[place]
+        if column.kind == "category" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            used = used.set_column(place, column.name, used.column(place).cast(pa.string()))
+    return cluster_descriptions(result, data=used)
+
+
+def _compare_with_baseline(run: Run, scored: _Scored) -> Any:
+    """Return how the rows differ from those of the model, after writing notes; None without a model or baseline."""
+    if run.trust.model is None:
+        return None
+    from allegiance.drift import compare_profiles
+
+    fitted = scored.scorer.fitted_
+    if fitted.baseline is None or scored.profile is None:
+        return None
+    drift = compare_profiles(fitted, fitted.baseline, scored.profile)
+    for finding in drift.findings[:MAX_FINDINGS]:
+        run.log.note(f"drift: {finding.sentence}.")
+    return drift
+
+
+def _save(run: Run, scored: _Scored, plan: FeaturePlan, table: Table, values: dict[str, Any]) -> None:
+    """Save the model, with the profile of its data and its provenance."""
     import platform
     from copy import copy
     from dataclasses import replace
@@ -318,107 +521,36 @@ def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> N
         **provenance(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
+        "libraries": library_versions(),
         "files": list(table.files) or [table.where],
-        "rows": done.summary["rows"],
-        "replication": done.summary["replication"],
-        "clusters": [{name: finite(line[name]) for name in figures} for line in done.summary["clusters"]],
+        "rows": values["rows"],
+        "replication": finite(values["replication"]),
+        "clusters": [{name: finite(line[name]) for name in figures} for line in values["clusters"]],
     }
-    scorer = copy(done.scorer).set_params(verbose=False)
-    if done.profiler.total is not None:
-        scorer.fitted_ = replace(scorer.fitted_, baseline=done.profiler.total.without_rows())
-    Model(plan, scorer, about).save(o.save, force=o.if_exists == "replace")
+    scorer = copy(scored.scorer).set_params(verbose=False)
+    if scored.profile is not None:
+        scorer.fitted_ = replace(scorer.fitted_, baseline=scored.profile.without_rows())
+    Model(plan, scorer, about).save(run.output.save, force=run.output.replaces)
+    run.log.wrote(str(run.output.save))
 
 
-def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log) -> int:
-    share, what = summary["replication"], "of the labels would come back"
-    if share is None:
-        share, what = summary["firm"] / max(summary["labels"], 1), "of the labels are firm"
-    if o.fail_on_drift and drift is not None and drift.drifted:
-        log.write("drift", f"{o.data[0]} has drifted from {o.model}, and --fail-on-drift was given.")
+def is_beyond(drift: Any, tolerance: float) -> bool:
+    """Return whether a comparison found more drift than ``--tolerance`` allows."""
+    return bool(drift.drifted and (tolerance == 0 or drift.severity > tolerance))
+
+
+def _exit_code(run: Run, facts: Facts, drift: Any) -> int:
+    output, summary = run.output, facts.summary
+    if output.fail_on_drift and drift is not None and is_beyond(drift, output.tolerance):
+        run.log.write("drift", f"{run.data[0]} has drifted from {run.trust.model}.")
         return DRIFTED
-    if o.fail_under is not None and share < o.fail_under:
-        log.write("under", f"{share:.1%} {what}, below --fail-under {o.fail_under:g}.")
+    share, what = summary.replication, "replication"
+    if share is None:
+        share, what = summary.stable / max(summary.n_points, 1), "the share of stable points"
+    if output.fail_under is not None and share < output.fail_under:
+        run.log.write("under", f"{what} is {share:.6g}, below --fail-under {output.fail_under:g}.")
         return UNDER_THRESHOLD
+    if output.fail_on_notes and facts.problems:
+        run.log.write("notes", f"{len(facts.problems)} problems change the answer (--fail-on-notes).")
+        return NOTED
     return 0
-
-
-@click.command(cls=opt.Command, short_help="Show how a table would be read, before anything is computed.")
-@opt.options(opt.DATA, opt.CLUSTERING_OPTIONS[:1], opt.COLUMN_OPTIONS, opt.READING_OPTIONS, opt.LOG_OPTIONS)
-def check(**values: Any) -> int:
-    """Propose which columns of DATA are features, identifiers or left out, and list all problems."""
-    o, _ = begin(values, where=values["data"])
-    table = open_input(o)
-    plan = plan_features(o, table, labels=o.labels)
-    if o.json:
-        print_json({"plan": plan.to_dict(), "notes": [*table.notes, *plan.notes], "problems": list(plan.problems)})
-    else:
-        show(*plan.describe(), *(f"note: {note}" for note in table.notes))
-    return FAILED if plan.problems else 0
-
-
-@click.command(cls=opt.Command, short_help="Say how many labels are right, from a sheet that was filled in.")
-@click.argument("scored")
-@click.argument("sheet")
-@opt.options(opt.LOG_OPTIONS)
-def audit(**values: Any) -> int:
-    """Say how many labels of SCORED are right, from the column `right` of SHEET.
-
-    SCORED is what `allegiance score -o` wrote, and SHEET what the same command with --audit wrote. Its column `right`
-    takes yes or no, or the right cluster; empty cells are left out.
-    """
-    o, log = begin(values, where=[values["scored"], values["sheet"]])
-    import numpy as np
-
-    from allegiance.calibration import AuditSample
-    from allegiance.calibration import audit as judge
-    from allegiance.io import TableError, open_table
-
-    scored, sheet = open_table(o.scored), open_table(o.sheet)
-    names = [["cluster", "trust"], ["allegiance_cluster", "allegiance_trust"]]
-    found = [pair for pair in names if {*pair} <= {*scored.columns}]
-    columns = ["right", "audit_row", "audit_drawn", "audit_seed"]
-    if not found or not {*columns} <= {*sheet.columns}:
-        wrong = f"{o.sheet} is not the sheet" if found else f"{o.scored} is not the table"
-        raise TableError(
-            f"{wrong} of an audit. Pass first what `allegiance score DATA ... -o SCORED` wrote, then what the same "
-            "command with --audit N -o SHEET wrote."
-        )
-    label, trust = (scored.read([name]).column(0) for name in found[0])
-    marks = sheet.read(columns)
-    rows = np.asarray(marks.column("audit_row"), dtype=np.int64)
-    if rows.size and rows.max() >= len(label):
-        raise TableError(
-            f"{o.sheet} names row {rows.max():,}, but {o.scored} has {len(label):,}: they do not belong together."
-        )
-    texts = np.array([str(value) for value in label.to_pylist()])
-    ranking = np.asarray(trust.to_numpy(zero_copy_only=False), dtype=float)
-    classes, codes = np.unique(texts, return_inverse=True)
-    codes = np.where(np.isnan(ranking), -1, codes)
-    drawn = np.array([str(value) for value in marks.column("audit_drawn").to_pylist()])
-    answers = _answers(marks.column("right").to_pylist(), classes.tolist(), o.sheet)
-    judged = judge(AuditSample(rows, drawn), answers, label=texts, codes=codes, classes=classes, ranking=ranking)
-    if o.json:
-        fields = ("share_right", "interval", "wrong_left", "interval_left", "n_random", "n_least", "n_unanswered")
-        print_json({name: getattr(judged, name) for name in fields} | {"sentence": judged.sentence()})
-    else:
-        show(judged.sentence(), bold=True)
-    log.end()
-    return 0
-
-
-def _answers(given: list[Any], classes: list[str], sheet: str) -> Any:
-    """Return what a person filled in: truth values, or the right clusters; None where there is nothing."""
-    import numpy as np
-
-    from allegiance.io import TableError
-
-    texts = [None if value is None or not str(value).strip() else str(value).strip() for value in given]
-    answered = [text for text in texts if text is not None]
-    if all(text.lower() in _ANSWERS for text in answered):
-        return np.array([None if text is None else _ANSWERS[text.lower()] for text in texts], dtype=object)
-    unknown = sorted({text for text in answered if text not in classes})
-    if {*answered} <= {"0", "1"}:
-        raise TableError(f"the answers in {sheet} are 0 and 1, which may be clusters: write yes and no instead.")
-    if unknown:
-        raise TableError(f"column 'right' of {sheet} has {unknown[0]!r}, which is neither yes or no nor a cluster.")
-    return np.array(texts, dtype=object)

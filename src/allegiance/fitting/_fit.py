@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
+from allegiance._core.exact_sums import ExactSums
 from allegiance._core.parallel import effective_threads, resolve_seed
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import (
@@ -27,15 +27,15 @@ from allegiance._core.validation import (
 from allegiance.calibration import Calibration, ContentSample, MemberDistances, content_keys
 from allegiance.domains import DOMAINS, Domain, Extent
 from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
-from allegiance.influence import INFLUENCES, AnySummary, Diagram, Influence, Located, SpreadSums, Weights, Within
+from allegiance.influence import INFLUENCES, AnySummary, Diagram, Euclidean, Influence, Located, SpreadSums, Weights
 
 from ._fitted import Fitted, nearest_sites
 from ._inputs import Columns, check_clusterer
 from ._labels import Labels, check_classes, merged_classes, positions_of
 
 REPRESENTATIVES = ("mean", "median", "medoid")
-#: Rows, and entries, converted to float64 at a time.
-_CHUNK, _ENTRIES = 8192, 2**19
+#: Rows whose range is computed at a time.
+_RANGE_ROWS = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Chunks(Protocol):
     def labelled(self) -> bool:
         """Whether chunks come with labels."""
 
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+    def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the data once, and merge the summaries of chunks in their order; None is left out."""
 
 
@@ -131,9 +131,9 @@ class InMemory:
         """Whether there are labels."""
         return self.labels is not None
 
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Summarise the one chunk."""
-        total = summarise(Chunk(self.X, self.labels, 0))
+    def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+        """Summarize the one chunk."""
+        total = summarize(Chunk(self.X, self.labels, 0))
         assert total is not None
         return total
 
@@ -145,24 +145,17 @@ class Fit(NamedTuple):
     codes: IntArray | None
     """(n,) cluster of each point, -1 for noise; None if they are not in memory."""
     located: Located | None
-    """Where the points are; None if they are not in memory."""
+    """Positions of the points; None if they are not in memory."""
     sample: ContentSample | None
     """Rows to calibrate with; None without calibration."""
 
 
-def fit(
-    specification: Specification,
-    chunks: Chunks,
-    columns: Columns,
-    *,
-    threads: int,
-    clusterer: Any = None,
-) -> Fit:
+def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None) -> Fit:
     """Fit to data in chunks.
 
-    The means need a first pass over labelled data, "within" one more for its covariance. A last pass finds the extent
-    of the data, the distances of members from their representatives, the sums behind weights, and the rows to
-    calibrate with.
+    Labeled data is read once for the clusters and their means, and "within" reads it again for its covariance. Weights
+    take one more pass. The last pass finds the extent of the data, the distances of members from their
+    representatives, and the rows to calibrate with. Nothing depends on the chunks or on the order of the rows.
 
     ``threads`` locate rows: one if chunks are handled in parallel. ``clusterer`` is a fitted estimator that labels new
     points; None for the nearest representative.
@@ -170,23 +163,12 @@ def fit(
     training = _Training(specification, chunks, columns, threads)
     influence, domain = specification.influence, specification.domain
     diagram, located = influence.diagram(training, keep_axes=domain.keeps_axes)
-    calibration = specification.calibration
-    last = chunks.total(
-        partial(
-            _last_pass,
-            reader=training.reader,
-            diagram=diagram,
-            classes=training.classes if training.labelled else None,
-            weighted=specification.weights is not None,
-            needs_radius=domain.needs_radius,
-            sample_rows=0 if calibration is None else calibration.n_rows(training.n_clusters, chunks.n_features),
-            threads=threads,
-            located=located,
-        )
-    )
     if specification.weights is not None:
-        assert last.spread is not None
-        diagram = specification.weights.apply(diagram, last.spread)
+        spread = chunks.total(partial(training.spread, diagram))
+        diagram = specification.weights.apply(diagram, spread)
+    # Centers label the rows of unlabeled data: weights move the borders between them.
+    by_nearest = not training.labelled or (not chunks.labelled and specification.weights is not None)
+    last = chunks.total(partial(training.last_pass, diagram, located, by_nearest))
     extent = last.extent.plus(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
         specification=specification,
@@ -198,91 +180,142 @@ def fit(
         clusterer=clusterer,
     )
     _ = fitted.engine  # raises if the engine cannot measure here
-    codes = last.codes
-    if specification.weights is not None and not chunks.labelled and last.located is not None:
-        # Weights move the borders between the centres.
-        codes = nearest_sites(diagram, last.located.position, threads)
-    return Fit(fitted, codes, last.located, last.sample)
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Turns a chunk into rows as the diagram needs them, and labels into cluster numbers."""
-
-    columns: Columns
-    influence: Influence
-    checked: bool
-    """Whether the rows are checked and prepared, as those in memory are."""
-    centers: FloatArray | None = None
-    """(k, d) whose nearest one labels a row, by Euclidean distance; None if rows have labels, or need none."""
-
-    def rows(self, chunk: Chunk) -> Rows | None:
-        """Return the rows (m, d) of a chunk; None if it is empty."""
-        if chunk.X.shape[0] == 0:
-            return None
-        return chunk.X if self.checked else self.influence.prepare(self.columns.check(chunk.X))
-
-    def labels(self, chunk: Chunk) -> Labels:
-        """Return the labels of a chunk."""
-        if self.centers is not None:
-            from sklearn.metrics import pairwise_distances_argmin
-
-            nearest = pairwise_distances_argmin(self.rows(chunk), self.centers)
-            return Labels.of(nearest, nearest.size)
-        return chunk.labels if isinstance(chunk.labels, Labels) else Labels.of(chunk.labels, chunk.X.shape[0])
+    return Fit(fitted, last.codes, last.located, last.sample)
 
 
 class _Training:
-    """The data of a fit as an influence sees it: the :class:`allegiance.influence.Training` of all sources."""
+    """The data of a fit, read in passes: the :class:`allegiance.influence.Training` of all sources.
+
+    Its methods are sent to the workers that hold the chunks, without the chunks.
+    """
 
     def __init__(self, specification: Specification, chunks: Chunks, columns: Columns, threads: int) -> None:
-        self.specification, self.chunks, self.threads = specification, chunks, threads
+        influence = specification.influence
+        self.specification, self.chunks, self.columns, self.threads = specification, chunks, columns, threads
         self.seed = specification.settings.seed
-        centers, influence = specification.centers, specification.influence
-        given = None if centers is None else check_centers(centers, chunks.n_features)
-        nearest = given if not chunks.labelled and isinstance(influence, Within) else None
-        self.labelled = chunks.labelled or nearest is not None
-        self.reader = _Reader(columns, influence, isinstance(chunks, InMemory), nearest)
-        if given is None and not chunks.labelled:
-            raise ValueError(
-                "labels are missing: pass labels (y in fit), or centers, or an estimator that clusters, such as "
-                "AffinityScorer(KMeans(10))."
-            )
-        if isinstance(influence, Within) and isinstance(chunks, InMemory) and chunks.X.shape[0] == 1:
+        in_memory = isinstance(chunks, InMemory)
+        if influence.needs_labels and isinstance(chunks, InMemory) and chunks.X.shape[0] == 1:
             raise ValueError("X has 1 sample, but influence='within' needs several: use influence='euclidean'.")
-        by_sums = specification.representative == "mean"
-        if not by_sums and not isinstance(chunks, InMemory):
+        if specification.representative != "mean" and not in_memory:
             raise ValueError(needs_memory(f"representative={specification.representative!r}"))
-        needs_sums = given is None and influence.has_sites and by_sums
-        self._first = chunks.total(partial(_first_pass, self.reader, needs_sums)) if self.labelled else None
-        if self._first is not None:
-            self.classes = check_classes(self._first.classes, None if given is None else given.shape[0])
-        elif given is not None:
-            self.classes = np.arange(given.shape[0])
+        self.is_prepared = in_memory
+        centers = specification.centers
+        self.sites_given = None if centers is None else check_centers(centers, chunks.n_features)
+        if self.sites_given is None and not chunks.labelled:
+            raise ValueError(
+                "labels are missing: AffinityScorer requires y to be passed, but the target y is None. Pass labels, or "
+                "centers, or an estimator that clusters, such as AffinityScorer(KMeans(10))."
+            )
+        self.sites = np.empty((0, chunks.n_features))
+        if influence.has_sites and self.sites_given is not None:
+            self.sites = influence.prepare(self.sites_given, "centers")
+        self.labelled, self._nearest_center = chunks.labelled, None
+        if not chunks.labelled and influence.needs_labels:
+            self._nearest_center = Euclidean().diagram(self, keep_axes=False)[0]
+            self.labelled = True
+        self._clusters = chunks.total(self.first_pass) if self.labelled else None
+        if self._clusters is not None:
+            n_centers = None if self.sites_given is None else self.sites_given.shape[0]
+            self.classes = check_classes(self._clusters.classes, n_centers)
+        elif self.sites_given is not None:
+            self.classes = np.arange(self.sites_given.shape[0])
         self.n_clusters = self.classes.size
-        self._sites = self._representatives(given)
+        if influence.has_sites and self.sites_given is None:
+            self.sites = self._representatives()
 
-    def _representatives(self, given: FloatArray | None) -> FloatArray | None:
-        influence = self.specification.influence
-        if not influence.has_sites:
-            return None
-        if given is not None:
-            return influence.prepare(given, "centers")
-        assert self._first is not None
-        if self._first.sums is not None:
-            return self._first.sums.means
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"chunks": None}
+
+    def _representatives(self) -> FloatArray:
+        """(k, d) the means, medians or medoids of the clusters."""
+        kind, clusters = self.specification.representative, self._clusters
+        assert clusters is not None
+        if clusters.sums is not None:
+            return clusters.sums.values / clusters.sizes[:, None]
         X, codes = self.in_memory("representative")
-        return representatives(X, codes, self.n_clusters, self.specification.representative)
+        return representatives(X, codes, self.n_clusters, kind)
 
-    @property
-    def sites(self) -> FloatArray:
-        """(k, d) representatives of the clusters, prepared."""
-        assert self._sites is not None
-        return self._sites
+    def rows(self, chunk: Chunk) -> Rows:
+        """Return the rows (m, d) of a chunk as the diagram needs them."""
+        return chunk.X if self.is_prepared else self.specification.influence.prepare(self.columns.check(chunk.X))
 
-    def total(self, summarise: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
-        """Read the data once, and merge ``summarise(rows, codes)``."""
-        return self.chunks.total(partial(_with_codes, self.reader, self.classes, summarise))
+    def labels(self, chunk: Chunk, rows: Rows) -> Labels:
+        """Return the labels of a chunk; without labels, the nearest center by Euclidean distance."""
+        if self._nearest_center is not None:
+            nearest = nearest_sites(self._nearest_center, self._nearest_center.locate(rows).position)
+            return Labels.of(nearest, nearest.size)
+        return chunk.labels if isinstance(chunk.labels, Labels) else Labels.of(chunk.labels, chunk.X.shape[0])
+
+    def first_pass(self, chunk: Chunk) -> _Clusters | None:
+        """Return the clusters of a chunk, with the sums and the range of their members as far as they are needed."""
+        if chunk.X.shape[0] == 0:
+            return None
+        rows, influence = self.rows(chunk), self.specification.influence
+        labels = self.labels(chunk, rows)
+        classes = labels.classes
+        codes, k = labels.codes(classes), classes.size
+        by_sums = self.specification.representative == "mean"
+        needs_means = self.sites_given is None and influence.has_sites and by_sums
+        return _Clusters(
+            classes,
+            np.bincount(codes[codes >= 0], minlength=k),
+            ExactSums.of(rows, codes, k) if needs_means else None,
+            _ranges(rows, codes, k) if influence.needs_labels else None,
+        )
+
+    def spread(self, diagram: Diagram, chunk: Chunk) -> SpreadSums | None:
+        """Return the sums that weights follow from."""
+        if chunk.X.shape[0] == 0:
+            return None
+        rows = self.rows(chunk)
+        located = diagram.locate(rows, self.threads)
+        codes = self._codes(chunk, rows, diagram, located, not self.labelled)
+        # The divergence of noise is computed from any site, and then left out.
+        return SpreadSums.of(codes, diagram.divergences(located, np.maximum(codes, 0)), self.n_clusters)
+
+    def last_pass(self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk) -> _LastPass | None:
+        """Locate the rows of a chunk, unless that is done, and summarize them."""
+        if chunk.X.shape[0] == 0:
+            return None
+        rows, calibration = self.rows(chunk), self.specification.calibration
+        located = located or diagram.locate(rows, self.threads)
+        codes = self._codes(chunk, rows, diagram, located, by_nearest)
+        limit = 0 if calibration is None else calibration.n_rows(self.n_clusters, rows.shape[1])
+        keys = content_keys(rows) if limit else None
+        members = Lazy(partial(_member_distances, diagram, located, codes, rows, keys))
+        if not self.is_prepared:
+            members = Lazy.known(members.value)
+        summary = _LastPass(
+            Extent.of(diagram, located.position, radius=self.specification.domain.needs_radius),
+            members,
+            ContentSample.of(rows, codes, limit=limit, start=chunk.start, keys=keys) if limit else None,
+        )
+        return summary._replace(codes=codes, located=located) if self.is_prepared else summary
+
+    def _codes(self, chunk: Chunk, rows: Rows, diagram: Diagram, located: Located, by_nearest: bool) -> IntArray:
+        """Return the clusters (m,) of a chunk: by its labels, or the nearest site of the diagram."""
+        if by_nearest:
+            return nearest_sites(diagram, located.position, self.threads)
+        return self.labels(chunk, rows).codes(self.classes)
+
+    def largest_residuals(self) -> FloatArray:
+        """(d,) a bound for the distance of any row from the site of its cluster, column by column."""
+        assert self._clusters is not None
+        assert self._clusters.ranges is not None
+        lower, upper = self._clusters.ranges
+        places = positions_of(self._clusters.classes, self.classes)
+        sites = self.sites[places]
+        return np.maximum(np.abs(upper - sites), np.abs(lower - sites)).max(axis=0)
+
+    def total(self, summarize: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
+        """Read the data once, and merge ``summarize(rows, codes)``."""
+        return self.chunks.total(partial(self._with_codes, summarize))
+
+    def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk) -> AnySummary | None:
+        if chunk.X.shape[0] == 0:
+            return None
+        rows = self.rows(chunk)
+        return summarize(rows, self.labels(chunk, rows).codes(self.classes))
 
     def in_memory(self, wanted_by: str) -> tuple[Rows, AnyArray]:
         """Return all rows (n, d) and their clusters (n,), or raise ValueError if they are not in memory."""
@@ -292,102 +325,78 @@ class _Training:
 
 
 def needs_memory(wanted_by: str) -> str:
-    """Say that something cannot be computed from data in chunks."""
+    """Return the message about something that cannot be computed from data in chunks."""
     return (
         f"{wanted_by} needs all rows in memory, but X comes in chunks: fit to a sample of the rows, or leave it out "
         "and pass labels or centers."
     )
 
 
-def _with_codes(
-    reader: _Reader, classes: AnyArray, summarise: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk
-) -> AnySummary | None:
-    rows = reader.rows(chunk)
-    return None if rows is None else summarise(rows, reader.labels(chunk).codes(classes))
-
-
-class _FirstPass(NamedTuple):
-    """The clusters of labelled rows."""
+class _Clusters(NamedTuple):
+    """The clusters of labeled rows."""
 
     classes: AnyArray
-    """The distinct labels (k,)."""
-    sums: MeanSums | None
-    """Over the members of each; None if means are not needed."""
+    """(k,) the distinct labels."""
+    sizes: IntArray
+    sums: ExactSums | None
+    """(k, d) of the members; None if means are not needed."""
+    ranges: tuple[FloatArray, FloatArray] | None
+    """The lowest and the highest number (k, d) of the members; None if they are not needed."""
 
-    def plus(self, other: _FirstPass) -> _FirstPass:
-        """Return the same of both sets of rows."""
+    def plus(self, other: _Clusters) -> _Clusters:
+        """Return the clusters of both sets of rows."""
         classes = merged_classes(self.classes, other.classes)
-        sums = None
+        k, mine, theirs = classes.size, *(positions_of(each.classes, classes) for each in (self, other))
+        sizes = np.zeros(k, np.int64)
+        sizes[mine] += self.sizes
+        sizes[theirs] += other.sizes
+        sums = ranges = None
         if self.sums is not None and other.sums is not None:
-            mine, theirs = positions_of(self.classes, classes), positions_of(other.classes, classes)
-            sums = self.sums.among(classes.size, mine).plus(other.sums.among(classes.size, theirs))
-        return _FirstPass(classes, sums)
+            sums = self.sums.among(k, mine).plus(other.sums.among(k, theirs))
+        if self.ranges is not None and other.ranges is not None:
+            d = self.ranges[0].shape[1]
+            ranges = np.full((k, d), np.inf), np.full((k, d), -np.inf)
+            for places, (lower, upper) in ((mine, self.ranges), (theirs, other.ranges)):
+                ranges[0][places] = np.minimum(ranges[0][places], lower)
+                ranges[1][places] = np.maximum(ranges[1][places], upper)
+        return _Clusters(classes, sizes, sums, ranges)
 
 
-def _first_pass(reader: _Reader, needs_sums: bool, chunk: Chunk) -> _FirstPass | None:
-    rows = reader.rows(chunk)
-    if rows is None:
-        return None
-    labels = reader.labels(chunk)
-    classes = labels.classes
-    return _FirstPass(classes, mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None)
+def _ranges(X: Rows, codes: AnyArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest number (k, d) of the members of each cluster; of sparse rows, of all rows."""
+    d = X.shape[1]
+    if is_sparse(X):
+        lower, upper = (np.asarray(side.todense(), np.float64).ravel() for side in (X.min(axis=0), X.max(axis=0)))
+        return np.tile(lower, (k, 1)), np.tile(upper, (k, 1))
+    lower, upper = np.full((k, d), np.inf), np.full((k, d), -np.inf)
+    for start in range(0, X.shape[0], _RANGE_ROWS):
+        part = codes[start : start + _RANGE_ROWS]
+        order = np.argsort(part, kind="stable")[np.count_nonzero(part < 0) :]
+        if not order.size:
+            continue
+        found, starts = np.unique(part[order], return_index=True)
+        rows = X[start : start + _RANGE_ROWS][order]
+        lower[found] = np.minimum(lower[found], np.minimum.reduceat(rows, starts, axis=0))
+        upper[found] = np.maximum(upper[found], np.maximum.reduceat(rows, starts, axis=0))
+    return lower, upper
 
 
 class _LastPass(NamedTuple):
-    """What the last pass finds."""
+    """The results of the last pass."""
 
     extent: Extent
     members: Lazy[MemberDistances]
-    spread: SpreadSums | None
     sample: ContentSample | None
     codes: IntArray | None = None
     located: Located | None = None
 
     def plus(self, other: _LastPass) -> _LastPass:
-        """Return the same of both sets of rows."""
+        """Return the results for both sets of rows."""
         return _LastPass(
             self.extent.plus(other.extent),
             Lazy.known(self.members.value.plus(other.members.value)),
-            None if self.spread is None or other.spread is None else self.spread.plus(other.spread),
             None if self.sample is None or other.sample is None else self.sample.plus(other.sample),
         )
-
-
-def _last_pass(
-    chunk: Chunk,
-    *,
-    reader: _Reader,
-    diagram: Diagram,
-    classes: AnyArray | None,
-    weighted: bool,
-    needs_radius: bool,
-    sample_rows: int,
-    threads: int,
-    located: Located | None,
-) -> _LastPass | None:
-    """Locate the rows of a chunk, unless that is done; without ``classes`` they belong to the nearest site."""
-    rows = reader.rows(chunk)
-    if rows is None:
-        return None
-    located = located or diagram.locate(rows, threads)
-    if classes is None:
-        codes = nearest_sites(diagram, located.position, threads)
-    else:
-        codes = reader.labels(chunk).codes(classes)
-    # Noise belongs to no cluster; its divergence is computed from any site and then left out.
-    site = np.maximum(codes, 0)
-    keys = content_keys(rows) if sample_rows else None
-    members = Lazy(partial(_member_distances, diagram, located, codes, rows, keys))
-    if not reader.checked:
-        members = Lazy.known(members.value)
-    k = diagram.positions.shape[0]
-    found = _LastPass(
-        Extent.of(diagram, located.position, radius=needs_radius),
-        members,
-        SpreadSums.of(codes, diagram.divergences(located, site), k) if weighted else None,
-        ContentSample.of(rows, codes, limit=sample_rows, start=chunk.start, keys=keys) if sample_rows else None,
-    )
-    return found._replace(codes=codes, located=located) if reader.checked else found
 
 
 def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows: Rows, keys: Any) -> MemberDistances:
@@ -421,56 +430,3 @@ def _medoid(members: Rows) -> int:
 
     sums = [chunk.sum(axis=1) for chunk in pairwise_distances_chunked(members)]
     return int(np.concatenate(sums).argmin())
-
-
-class MeanSums(NamedTuple):
-    """Sums from which means follow, around an origin in each cluster, so that a large common offset rounds nothing."""
-
-    sizes: FloatArray
-    """(k,) numbers of points."""
-    origin: FloatArray
-    """(k, d)"""
-    sums: FloatArray
-    """(k, d) of the points less the origin."""
-
-    @property
-    def means(self) -> FloatArray:
-        """The means (k, d)."""
-        return self.origin + self.sums / self.sizes[:, None]
-
-    def plus(self, other: MeanSums) -> MeanSums:
-        """Return the sums over both sets of points, around the origin of this one where it has members."""
-        origin = np.where(self.sizes[:, None] > 0, self.origin, other.origin)
-        moved = other.sums + other.sizes[:, None] * (other.origin - origin)
-        return MeanSums(self.sizes + other.sizes, origin, self.sums + moved)
-
-    def among(self, k: int, places: AnyArray) -> MeanSums:
-        """Return the same sums among k clusters, of which these have the numbers ``places``; the others are empty."""
-        spread = MeanSums(*(np.zeros((k, *part.shape[1:])) for part in self))
-        for part, mine in zip(spread, self, strict=True):
-            part[places] = mine
-        return spread
-
-
-def mean_sums(X: Rows, codes: AnyArray, n_clusters: int) -> MeanSums:
-    """Sum the members of each cluster of rows (n, d) in float64; ``codes`` (n,) are -1 for noise."""
-    n, d = X.shape
-    if is_sparse(X) or n_clusters == 0:
-        origin = np.zeros((n_clusters, d))
-    else:
-        first = np.array([np.argmax(codes == i) for i in range(n_clusters)])
-        origin = np.asarray(X[first], dtype=np.float64)
-    sums = np.zeros((n_clusters, d))
-    sizes = np.zeros(n_clusters)
-    size = min(_CHUNK, max(1, _ENTRIES // d))
-    for start in range(0, n, size):
-        part = codes[start : start + size]
-        members = np.flatnonzero(part >= 0)
-        part = part[members]
-        indicator = sp.csr_array((np.ones(part.size), (part, np.arange(part.size))), shape=(n_clusters, part.size))
-        rows = X[start : start + size][members]
-        if not is_sparse(rows):
-            rows = np.asarray(rows, dtype=np.float64) - origin[part]
-        sums += dense(indicator @ rows)
-        sizes += np.bincount(part, minlength=n_clusters)
-    return MeanSums(sizes, origin, sums)

@@ -38,7 +38,7 @@ from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness, join_results
 
 from ._inputs import Columns, Prepared, has_pipeline, last_step, repeatable, without_feature_names
-from ._labels import Labels, align, labels_of
+from ._labels import NOISE, Labels, align, labels_of
 
 if TYPE_CHECKING:
     from ._fit import Specification
@@ -132,7 +132,10 @@ class Fitted:
         return self._nearest(located) if codes is None else codes
 
     def _predicted(self, X: Any, n: int) -> IntArray | None:
-        """Return the clusters (n,) that the estimator gives new points; None if it gives none."""
+        """Return the clusters (n,) that the estimator gives new points; None if it gives none.
+
+        Clusters without members in the fit have no representative: their points are scored as noise.
+        """
         clusterer = self.clusterer if hasattr(X, "columns") else without_feature_names(self.clusterer)
         if clusterer is None or not hasattr(clusterer, "predict"):
             return None
@@ -145,7 +148,7 @@ class Fitted:
             some = X.iloc[part] if hasattr(X, "iloc") else X[part]
             if precision is not None and isinstance(some, np.ndarray):
                 some = some.astype(precision, copy=False)
-            codes[part] = Labels.of(clusterer.predict(some), part.stop - start).codes(self.classes)
+            codes[part] = Labels.of(clusterer.predict(some), part.stop - start).codes(self.classes, unknown=NOISE)
         return codes
 
     def _nearest(self, located: Located) -> IntArray:

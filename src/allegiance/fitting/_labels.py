@@ -64,17 +64,17 @@ class Labels:
         """The distinct labels (k,) without noise, sorted as by ``numpy.unique``."""
         return self._distinct[0]
 
-    def codes(self, classes: AnyArray) -> IntArray:
+    def codes(self, classes: AnyArray, unknown: int | None = None) -> IntArray:
         """Return the cluster number (n,) of each row among ``classes`` (k,), -1 for noise.
 
         Raises
         ------
         ValueError
-            If a label is not among the classes.
+            If a label is not among the classes, unless ``unknown`` is the number for these.
         """
         own, member = self._distinct
         if own is not classes:
-            member = positions_of(own, classes)[member]
+            member = positions_of(own, classes, unknown)[member]
         codes = np.full(self.values.shape, NOISE, dtype=np.int64)
         codes[~self.noise] = member
         return codes
@@ -158,13 +158,15 @@ def align(X: Any, labels: Any) -> Any:
     )
 
 
-def positions_of(own: AnyArray, classes: AnyArray) -> IntArray:
-    """Return where each label of ``own`` stands in ``classes``."""
+def positions_of(own: AnyArray, classes: AnyArray, unknown: int | None = None) -> IntArray:
+    """Return the position of each label of ``own`` in ``classes``; ``unknown``, or an error, for those not in it."""
     order = np.argsort(classes)
     place = order[np.minimum(np.searchsorted(classes, own, sorter=order), classes.size - 1)]
-    unknown = classes[place] != own
-    if unknown.any():
-        raise ValueError(f"labels has {own[unknown].tolist()[0]!r}, which is not one of the clusters of the fit.")
+    absent = classes[place] != own
+    if unknown is not None:
+        return np.where(absent, unknown, place)
+    if absent.any():
+        raise ValueError(f"labels has {own[absent].tolist()[0]!r}, which is not one of the clusters of the fit.")
     return place
 
 

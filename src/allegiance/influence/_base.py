@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from allegiance._core.exact_sums import ExactSums
 from allegiance._core.parameters import Parameters, Registry
 from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, check_number, real_array
 
@@ -115,6 +116,9 @@ class Training(Protocol):
     def sites(self) -> FloatArray:
         """(k, d) representatives of the clusters, prepared."""
 
+    def largest_residuals(self) -> FloatArray:
+        """(d,) a bound for the distance of any row from the site of its cluster, column by column."""
+
     def total(self, summarise: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
         """Go once through the data, and merge ``summarise(rows, codes)`` of prepared rows (m, d) and clusters (m,)."""
 
@@ -130,6 +134,8 @@ class Influence(Parameters, ABC):
 
     #: Whether clusters are represented by points in the coordinates of X. If not, there are no ``centers``.
     has_sites: ClassVar[bool] = True
+    #: Whether the diagram depends on the clusters of the rows, and not only on their representatives.
+    needs_labels: ClassVar[bool] = False
     #: Whether straight lines stay straight when rows are prepared, so that cells have flat sides in the space of X.
     flat_sides: ClassVar[bool] = True
 
@@ -179,20 +185,23 @@ class SpreadSums(NamedTuple):
 
     sizes: FloatArray
     """(k,) numbers of points."""
-    spread: FloatArray
-    """(k,) sums of their divergences from the representative of their cluster."""
+    sums: ExactSums
+    """(k, 1) of their divergences from the representative of their cluster."""
 
     @classmethod
     def of(cls, codes: AnyArray, spread: FloatArray, k: int) -> SpreadSums:
         """Sum the divergences (n,) of points from the representatives of their clusters (n,), -1 for noise."""
-        members = codes >= 0
-        own = codes[members]
-        sizes = np.bincount(own, minlength=k).astype(np.float64)
-        return cls(sizes, np.bincount(own, weights=spread[members], minlength=k).astype(np.float64, copy=False))
+        sizes = np.bincount(codes[codes >= 0], minlength=k).astype(np.float64)
+        return cls(sizes, ExactSums.of(spread[:, None], codes, k))
+
+    @property
+    def spread(self) -> FloatArray:
+        """(k,) sums of the divergences."""
+        return self.sums.values[:, 0]
 
     def plus(self, other: SpreadSums) -> SpreadSums:
         """Return the sums over both sets of points."""
-        return SpreadSums(self.sizes + other.sizes, self.spread + other.spread)
+        return SpreadSums(self.sizes + other.sizes, self.sums.plus(other.sums))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -66,12 +67,14 @@ class Within(Influence):
     [49, 0]
     """
 
+    needs_labels = True
+
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the whitened sites."""
         if not training.labelled:
             raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
         sites = training.sites
-        whitening = training.total(partial(scatter_sums, sites)).whitening(sites)
+        whitening = training.total(partial(scatter_sums, sites, training.largest_residuals())).whitening(sites)
         return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
 
 
@@ -174,18 +177,18 @@ class ScatterSums(NamedTuple):
 
     sizes: FloatArray
     """(k,) numbers of points."""
-    products: FloatArray
-    """(d, d) sums of products of two residuals of a point; (d,) of squared residuals if columns are many."""
-    squares: FloatArray | None
+    products: ExactProducts | ExactSums
+    """(d, d) sums of products of two residuals of a point; (1, d) of squared residuals if columns are many."""
+    squares: ExactProducts | None
     """(d, d) sums of products of two squared residuals; None if columns are many."""
     resolution: float
     """The relative deviation below which a column varies by rounding only."""
 
     def plus(self, other: ScatterSums) -> ScatterSums:
         """Return the sums over both sets of points."""
-        squares = None if self.squares is None or other.squares is None else self.squares + other.squares
-        resolution = max(self.resolution, other.resolution)
-        return ScatterSums(self.sizes + other.sizes, self.products + other.products, squares, resolution)
+        squares = None if self.squares is None or other.squares is None else self.squares.plus(other.squares)
+        products: Any = self.products.plus(other.products)  # type: ignore[arg-type]
+        return ScatterSums(self.sizes + other.sizes, products, squares, max(self.resolution, other.resolution))
 
     def whitening(self, centers: FloatArray) -> FloatArray:
         """Return the map after which Mahalanobis distance is Euclidean: (d, d), or (d,) factors of the columns.
@@ -207,12 +210,13 @@ class ScatterSums(NamedTuple):
     def covariance(self, centers: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return the scale (d,) of the columns, and their shrunk covariance (d, d) in it; None for the identity."""
         n, d = float(self.sizes.sum()), centers.shape[1]
-        variances = np.diagonal(self.products) if self.products.ndim == 2 else self.products
+        products = self.products.values
+        variances = products[0] if self.squares is None else np.diagonal(products)
         found, varies, differs = _scales(variances / n, self.sizes, centers, self.resolution)
         if self.squares is None:
             return found, None
         scale = np.where(varies, found, 1.0)
-        plain, squares = self.products / n / np.outer(scale, scale), self.squares / np.outer(scale**2, scale**2)
+        plain, squares = products / n / np.outer(scale, scale), self.squares.values / np.outer(scale**2, scale**2)
         for matrix in (plain, squares):
             matrix[~varies] = 0.0
             matrix[:, ~varies] = 0.0
@@ -223,21 +227,22 @@ class ScatterSums(NamedTuple):
         return found, shrunk
 
 
-def scatter_sums(centers: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
+def scatter_sums(centers: FloatArray, largest: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
     """Sum over rows X (n, d), dense or CSR, around the ``centers`` (k, d) of their clusters (n,), -1 for noise.
 
-    Sums over other rows with the same centres are of the same kind, so that they can be merged.
+    ``largest`` (d,) bounds the residuals of all rows, these and others. Sums over other rows with the same centers and
+    bounds can be added, in any order, with the same bits.
     """
     d = X.shape[1]
     sizes = np.bincount(codes[codes >= 0], minlength=centers.shape[0]).astype(np.float64)
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
     if d > MOST_CORRELATED:
         return ScatterSums(sizes, _squared_residuals(X, codes, centers), None, resolution)
-    products, squares = np.zeros((d, d)), np.zeros((d, d))
-    for residuals in _residuals(X, codes, centers, min(_SCATTER_ROWS, _SCATTER_ENTRIES // d)):
-        products += residuals.T @ residuals
-        squared = residuals**2
-        squares += squared.T @ squared
+    products, squares = ExactProducts.empty(largest), ExactProducts.empty(largest**2)
+    for part, rows in _members(X, codes, min(MAX_PRODUCT_ROWS, _SCATTER_ENTRIES // d)):
+        residuals = dense(rows) - centers[part]
+        products = products.with_rows(residuals)
+        squares = squares.with_rows(residuals**2)
     return ScatterSums(sizes, products, squares, resolution)
 
 
@@ -250,28 +255,25 @@ def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, R
             yield part[members], X[start : start + chunk][members]
 
 
-def _residuals(X: Rows, codes: AnyArray, centers: FloatArray, chunk: int) -> Iterator[FloatArray]:
-    for part, rows in _members(X, codes, chunk):
-        yield dense(rows) - centers[part]
-
-
-def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> FloatArray:
-    """Return the sum (d,) of the squared residuals of each column."""
-    total = np.zeros(X.shape[1])
-    if not is_sparse(X):
-        for residuals in _residuals(X, codes, centers, max(1, _BLOCK // total.size)):
-            total += (residuals**2).sum(axis=0)
-        return total
-    absent = np.zeros(centers.shape)
-    for part, rows in _members(X, codes, _SCATTER_ROWS):
+def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> ExactSums:
+    """Return the sums (1, d) of the squared residuals of each column."""
+    d = X.shape[1]
+    sums = [ExactSums.of(np.empty((0, d)), np.empty(0, np.int64), 1)]
+    absent = np.zeros(centers.shape, np.int64)
+    for part, rows in _members(X, codes, _SCATTER_ROWS if is_sparse(X) else max(1, _BLOCK // d)):
+        if not is_sparse(X):
+            sums.append(ExactSums.of((dense(rows) - centers[part]) ** 2, np.zeros(part.size, np.int64), 1))
+            continue
         entries = sp.csr_array(rows, dtype=np.float64)
         entries.sum_duplicates()
-        column, cluster = entries.indices, np.repeat(part, np.diff(entries.indptr))
-        residuals = entries.data - centers[cluster, column]
-        total += np.bincount(column, residuals**2, total.size)
+        cluster = np.repeat(part, np.diff(entries.indptr))
         absent += np.bincount(part, minlength=centers.shape[0])[:, None]
-        absent -= np.bincount(cluster * total.size + column, minlength=absent.size).reshape(absent.shape)
-    return total + (absent * centers**2).sum(axis=0)
+        absent -= np.bincount(cluster * d + entries.indices, minlength=absent.size).reshape(absent.shape)
+        entries.data = (entries.data - centers[cluster, entries.indices]) ** 2
+        sums.append(ExactSums.of(entries, np.zeros(part.size, np.int64), 1))
+    # Entries of zero are not listed: their squared residuals are those of the centers, as often as they are absent.
+    top, digits = ExactSums.of(centers**2, np.arange(len(centers)), len(centers))
+    return reduce(ExactSums.plus, [*sums, ExactSums(top, (digits * absent).sum(axis=1, keepdims=True))])
 
 
 def _scales(

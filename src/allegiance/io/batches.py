@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.validation import AnyArray, FloatArray, check_count, require
 from allegiance.fitting import Fitted, PreparedInput
-from allegiance.results import FrameLike
+from allegiance.results import FIRM, AffinityResult, FrameLike, review_rows
 
 from .files import TableError
 from .formats import as_arrow
@@ -22,10 +23,21 @@ from .saved import Model
 from .tables import Table, open_table, rows_of_batch
 from .values import label_values
 
-#: Where a record batch of scores carries the counts of its rows.
-SUMMARY = b"allegiance.summary"
-#: The last column of a part whose rows are ranked; the output does not have it.
-RANKING = "allegiance.ranking"
+#: Metadata of a scored record batch: the summary of its rows, and the rows to review.
+SUMMARY, REVIEW = b"allegiance.summary", b"allegiance.review"
+#: The sort key of review rows; no output has this column.
+ORDER = "allegiance.order"
+
+
+class ReviewRequest(NamedTuple):
+    """Which rows to list for review."""
+
+    size: int
+    """How many at most."""
+    by: str = "priority"
+    """The sort key: "priority" or "trust"."""
+    with_firm: bool = True
+    """Whether firm labels are listed, too."""
 
 
 class Batch(NamedTuple):
@@ -79,18 +91,32 @@ class Rows:
         """(d,) names of the features."""
         return list(self.used if self.plan is None else self.plan.names)
 
-    def batches(self, rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield batches of ``rows`` rows of the table, from row ``start`` on, fewer in wide tables.
+    def within(self, table: Table) -> Rows:
+        """Return the rows of one partition of the table."""
+        rows = copy(self)
+        rows.table = table
+        return rows
 
-        Rows that are left out make a batch shorter. A reader that stopped goes on where ``consumed`` says.
+    def empty_batch(self) -> Batch:
+        """Return a batch without rows."""
+        schema = self.table.schema_of(self.keep, typed=self._typed)
+        if self._row is not None:
+            schema = schema.insert(0, pa.field(self._row, pa.int64()))
+        kept = pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+        return Batch(np.empty((0, len(self.names))), None, kept, 0, 0)
+
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield batches of ``rows`` rows of the table, from row ``start`` to ``stop``, fewer in wide tables.
+
+        Rows that are left out make a batch shorter.
         """
         if self.plan is None:
             require("pandas", "io", "a stream through transformers that find columns by name")
         labels = [] if self.plan is None else [name for name in self.plan.labels if name in self.table.columns]
         wanted = list(dict.fromkeys([*self.used, *labels, *self._others]))
         size = rows_of_batch(rows, len(self.names))
-        for batch in self.table.batches(wanted, size, start, typed=self.plan is None):
-            stop = start + batch.num_rows
+        for batch in self.table.batches(wanted, size, start, stop, typed=self.plan is None):
+            end = start + batch.num_rows
             if self.plan is None:
                 X, numbers = pa.Table.from_batches([batch.select(self.used)]).to_pandas(), np.arange(batch.num_rows)
             else:
@@ -110,12 +136,12 @@ class Rows:
             if self._row is not None:
                 columns = [pa.array(start + numbers), *kept.columns]
                 kept = pa.RecordBatch.from_arrays(columns, [self._row, *kept.schema.names])
-            made = Batch(X, found, kept, start, stop)
+            made = Batch(X, found, kept, start, end)
             del batch, X, others, kept  # or they would be held while the next ones are read
             if self.tap is not None:
                 self.tap(made)
             yield made
-            start = stop
+            start = end
 
     def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
         """Yield features (m, d) and labels (m,), leaving out batches without rows."""
@@ -139,8 +165,8 @@ class BatchScorer:
     """Which scores follow, and their names in the output; None for all."""
     top: int | None = None
     details: bool = False
-    ranked: bool = False
-    """Whether what orders a review is the last column."""
+    review: ReviewRequest | None = None
+    """Which rows to list for review."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fitted": self.fitted.with_threads()}
@@ -171,11 +197,11 @@ class BatchScorer:
         twice = [name for name in self.names if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
-        if self.ranked:
-            scores = {**scores, RANKING: result._ranking}
         arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
-        counted = {SUMMARY: result.summary().to_json()}
-        return pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores]).replace_schema_metadata(counted)
+        facts: dict[bytes, Any] = {SUMMARY: result.summary().to_json()}
+        if self.review is not None:
+            facts[REVIEW] = _pack(list_review(result, self.review))
+        return pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores]).replace_schema_metadata(facts)
 
     @contextmanager
     def _naming_rows(self, batch: Batch) -> Iterator[None]:
@@ -185,6 +211,38 @@ class BatchScorer:
         except ValueError as error:
             last = max(batch.consumed - 1, batch.first)
             raise TableError(f"rows {batch.first:,} to {last:,} of {self.where}: {error}") from error
+
+
+def list_review(result: AffinityResult, request: ReviewRequest) -> pa.Table:
+    """Return the rows to review, with their order (lowest first) and the reason."""
+    order = result.trust if request.by == "trust" and result._calibrated else result._ranking
+    rows = review_rows(order, None)
+    if not request.with_firm:
+        rows = rows[result._standing[rows] != FIRM]
+    rows = rows[: request.size]
+    reasons = pa.array(result._reasons(rows).tolist(), pa.string())
+    return pa.table({"row": pa.array(rows), ORDER: pa.array(order[rows]), "reason": reasons})
+
+
+def _pack(table: pa.Table) -> bytes:
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, table.schema) as writer:
+        writer.write_table(table)
+    return buffer.getvalue().to_pybytes()
+
+
+def review_rows_of(scored: pa.RecordBatch) -> pa.Table:
+    """Return the rows of a scored batch that are listed for review, with the reason."""
+    with pa.ipc.open_stream(scored.schema.metadata[REVIEW]) as reader:
+        return take_review(pa.Table.from_batches([scored.replace_schema_metadata(None)]), reader.read_all())
+
+
+def take_review(table: pa.Table, listed: pa.Table) -> pa.Table:
+    """Return the listed rows of a table, with the reason and the order of :func:`list_review`."""
+    rows, reason = table.take(listed["row"]), "reason"
+    while reason in rows.column_names:
+        reason = f"{reason}_"
+    return rows.append_column(reason, listed["reason"]).append_column(ORDER, listed[ORDER])
 
 
 def fitted_of(model: Any) -> Fitted:

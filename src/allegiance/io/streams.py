@@ -1,4 +1,4 @@
-"""Tables larger than memory: fitted in passes or from a sample, and scored in batches that a killed run resumes."""
+"""Tables larger than memory: fitted in passes or from a sample, and scored in batches, one output per partition."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,9 +24,9 @@ from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs
 from allegiance.influence import AnySummary
 from allegiance.results import FrameLike, Summary
 
-from .batches import RANKING, SUMMARY, Batch, BatchScorer, Rows, fitted_of, rows_for
-from .checkpoint import Checkpoint
+from .batches import ORDER, SUMMARY, Batch, BatchScorer, ReviewRequest, Rows, fitted_of, review_rows_of, rows_for
 from .files import TableError, refuse_inputs
+from .partitions import Partition, PartitionedSink, first_rows, is_folder, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
 from .saved import Model, fitted_id
@@ -38,16 +39,18 @@ if TYPE_CHECKING:
 __all__ = ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"]
 
 StreamProgress = Progress
-#: Batches on their way to an executor and back: enough for a few dozen workers, but no more bytes than this.
+#: Batches in flight to an executor: enough for a few dozen workers, within a limit in bytes.
 _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
-#: Batches measured at a time in this process.
-_TOGETHER = 4
-#: Rows that k-means sees at least for each cluster, and numbers in all of them at most.
+#: Batches scored at a time in this process.
+_CONCURRENT_BATCHES = 4
+#: Scorers that a worker process keeps.
+_KEPT_SCORERS = 4
+#: Rows per cluster that k-means needs at least, and the numbers in its sample at most.
 _ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 100, 2**24
 
 
 class StreamSummary(NamedTuple):
-    """Rows and seconds of a stream.
+    """Rows, seconds and the summary of a stream.
 
     See Also
     --------
@@ -57,16 +60,20 @@ class StreamSummary(NamedTuple):
     rows: int
     """Rows of the output."""
     resumed: int
-    """Rows that an earlier, interrupted run had scored."""
+    """Rows that an earlier run had scored."""
     seconds: float
     summary: Summary
     """Counts by cluster, replication and the head of the review list, over all rows."""
+    review: pa.Table | None = None
+    """The rows to review, if they were requested."""
+    skipped: Mapping[str, str] = {}
+    """Input files that could not be scored, and why."""
 
 
 def score_stream(
     source: Any,
     scorer: Any,
-    sink: str | os.PathLike[str] | Sink,
+    sink: str | os.PathLike[str] | Sink | PartitionedSink,
     *,
     columns: Sequence[str] | None = None,
     keep: Sequence[str] | Mapping[str, str] = (),
@@ -75,45 +82,44 @@ def score_stream(
     top: int | None = None,
     details: bool = False,
     row_numbers: bool = False,
-    resume: bool = True,
     force: bool = False,
     verbose: Verbose = False,
     executor: Executor | None = None,
 ) -> StreamSummary:
     r"""Score the rows of a table in batches and write one row for each; memory does not depend on its length.
 
-    The table is read once. Finished parts lie in the folder ``<sink>.partial`` until the output is complete. A run that
-    was killed resumes where it stopped when it is started again, with the same output as without interruption.
+    A path that ends with a slash is a folder: each input file gives one output file there, or several if it has more
+    than a million rows. Files appear complete or not at all. If a run was killed, the same call scores only what is
+    missing.
 
     Parameters
     ----------
     source
-        What :func:`allegiance.io.open_table` takes, or a table that it returned.
+        A source for :func:`allegiance.io.open_table`, or a table that it returned.
     scorer
         A fitted ``AffinityScorer``, a :class:`Model`, which prepares columns by its plan, or the path of a saved one.
     sink
-        The output; its ending gives the format. Or what :func:`allegiance.io.open_sink` returns.
+        The output: a file, whose ending sets the format, or a folder (``"out/"``) of Parquet files; local, or a URL
+        such as ``s3://bucket/out/``. Or a sink of :func:`allegiance.io.open_sink`.
     columns
-        The columns that hold the features, for a scorer without a plan. By default those that it was fitted to, by
-        name, or if they had no names all but ``keep`` and ``labels``.
+        The feature columns, for a scorer without a plan. By default those that it was fitted to, by name, or if they
+        had no names all but ``keep`` and ``labels``.
     keep
-        Columns to carry over to the output, such as identifiers; or a mapping to their names there. Into CSV files they
-        go as they were written.
+        Columns to copy to the output, such as identifiers, or a mapping to their names there. CSV files get them as
+        they were written.
     labels
-        The column that holds the labels of the clustering, -1 for noise. By default points are new, and get the label
-        of the estimator or of the nearest cluster.
+        The column with the labels of the clustering, -1 for noise. By default points are new, and get the label of the
+        estimator or of the nearest cluster.
     batch_rows
-        Rows in a batch. As many batches as there are threads, up to four, and one more are in memory at a time.
+        Rows in a batch. One batch per thread, up to four, and one more are in memory at a time.
     top
         With ``details``, write only this many of the largest affinities of each row, and their clusters.
     details
         Write all columns of ``result.frame(details=True)``.
     row_numbers
-        Write the numbers of the rows as a first column ``row``.
-    resume
-        Resume an interrupted run of the same source, scorer and settings. If not, start again.
+        Write the row numbers as a first column ``row``; in a folder, those within each input file.
     force
-        Replace the output if it exists.
+        Replace existing outputs, including finished files of a folder.
     verbose
         True to show progress on standard error, or a function that is called with a ``StreamProgress`` after each
         batch.
@@ -147,15 +153,15 @@ def score_stream(
     >>> header.split(",")[:4]
     ['target', 'label', 'rival', 'own_affinity']
     """
-    if not isinstance(sink, Sink) and os.fspath(sink) == "-":
-        raise TableError("sink must be a file: streaming to standard output cannot be resumed.")
     if isinstance(scorer, str | os.PathLike):
         from allegiance import load
 
         scorer = load(scorer)
     fitted = fitted_of(scorer)
     kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    output = open_sink(sink, force=force)
+    if isinstance(sink, str | os.PathLike) and is_folder(os.fspath(sink)):
+        sink = PartitionedSink(sink, if_exists="replace" if force else "error")
+    output = sink if isinstance(sink, PartitionedSink) else open_sink(sink, force=force)
     rows = rows_for(
         scorer,
         open_table(source),
@@ -173,7 +179,6 @@ def score_stream(
         batch_rows=check_count(batch_rows, "batch_rows"),
         top=None if top is None else check_count(top, "top"),
         details=details,
-        resume=resume,
         verbose=verbose,
         executor=executor,
     )
@@ -182,110 +187,158 @@ def score_stream(
 def score_rows(
     rows: Rows,
     fitted: Fitted,
-    output: Sink,
+    output: Sink | PartitionedSink,
     *,
     names: Sequence[str],
     scores: Mapping[str, str] | None = None,
     batch_rows: int = BATCH_ROWS,
     top: int | None = None,
     details: bool = False,
-    resume: bool = True,
     verbose: Verbose = False,
-    rank: Callable[[Any, FloatArray], Any] | None = None,
+    review: ReviewRequest | None = None,
+    skip_errors: bool = False,
     executor: Executor | None = None,
 ) -> StreamSummary:
     """Score rows and write them; see :func:`score_stream`. ``names`` and ``scores`` are those of the output.
 
-    ``rank`` is called with each record batch of the output and what orders a review of its rows, NaN for noise.
+    With ``skip_errors``, partitions that cannot be read or scored are listed instead of raising.
     """
-    started = time.perf_counter()
-    table = rows.table
-    refuse_inputs(output.path, table.files)
+    started, table = time.perf_counter(), rows.table
     if table.format in ("parquet", "arrow", "frame"):
-        # A column that the output cannot hold should be known before the work.
+        # A column that the output cannot store should be known before the work.
         output.check(table.schema.field(name) for name in rows.keep)
-    run = _describe(rows, fitted) | {
-        "keep": [rows.keep, list(names)],
-        "scores": None if scores is None else dict(scores),
-        "labels": rows.labels,
-        "batch_rows": batch_rows,
-        "top": top,
-        "details": details,
-        "ranked": rank is not None,
-    }
-    score = BatchScorer(fitted, names, table.where, scores, top, details, rank is not None)
-    empty = fitted.nothing(FrameLike(), 1).summary()
-    summaries: list[Summary] = []
+    score = BatchScorer(fitted, names, table.where, scores, top, details, review)
+    job = _Job(score, batch_rows, fitted.nothing(FrameLike(), 1).summary())
+    if isinstance(output, Sink):
+        refuse_inputs(output.path, table.files)
+        with (
+            _workers(score, executor) as job.submit,
+            progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
+        ):
+            done = job.write(rows, output, 0, None, advance)
+        fitted.warn(done.summary.imprecise, done.rows)
+        return StreamSummary(done.rows, 0, time.perf_counter() - started, done.summary, done.review)
+    run = _describe(rows, score)  # profiles the table if its types are not known, before it is split
+    parts = list_partitions(table)
+    for part in parts:
+        refuse_inputs(output.file_of(part), table.files)
+    results: list[_Done] = []
+    resumed, skipped = 0, dict[str, str]()
+    with (
+        output,
+        _workers(score, executor) as job.submit,
+        progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
+    ):
+        for part in parts:
+            finished = output.find(part, run)
+            if finished is not None:
+                results.append(_Done(finished.rows, job.empty.from_json(finished.summary), finished.review))
+                resumed += finished.rows
+                advance(finished.rows)
+                continue
+            try:
+                results.append(_write_part(job, rows, output, part, run, advance))
+            except (ValueError, OSError, pa.ArrowException) as error:
+                if not skip_errors:
+                    raise
+                skipped[part.table.where] = str(error)
+    summary = sum((done.summary for done in results), job.empty)
+    listed = [done.review for done in results if done.review is not None]
+    first = None if review is None else first_rows(listed, review.size, ORDER)
+    n_rows = sum(done.rows for done in results)
+    fitted.warn(summary.imprecise, n_rows)
+    return StreamSummary(n_rows, resumed, time.perf_counter() - started, summary, first, skipped)
 
-    def write(part: pa.RecordBatch) -> None:
-        summaries.append(empty.from_json(part.schema.metadata[SUMMARY]))
-        part = part.replace_schema_metadata(None)
-        if rank is not None:
-            ranking = part.column(RANKING).to_numpy(zero_copy_only=False)
-            part = part.drop_columns([RANKING])
-            rank(part, ranking)
-        output.write(part)
 
-    with Checkpoint(output.path, run, resume=resume, resumable=bool(table.files)) as parts:
-        done, total = parts.n_rows, table.n_rows
-        n_batches = None if total is None else -(-(total - parts.consumed) // batch_rows)
-        with output, progress(total, "scoring", verbose, unit="rows", done=parts.consumed) as advance:
-            for part in parts.parts():
-                write(part)
-            batches = rows.batches(batch_rows, parts.consumed)
-            for batch, scored in _score_batches(batches, score, executor, n_batches):
-                parts.add(scored, batch.consumed)
-                write(scored)
+class _Done(NamedTuple):
+    rows: int
+    summary: Summary
+    review: pa.Table | None
+
+
+class _Job:
+    """Scores and writes rows, one output file at a time."""
+
+    submit: Callable[[Iterator[Batch]], Iterator[tuple[Batch, pa.RecordBatch]]]
+
+    def __init__(self, score: BatchScorer, batch_rows: int, empty: Summary) -> None:
+        self._score, self._batch_rows, self.empty = score, batch_rows, empty
+
+    def write(self, rows: Rows, output: Sink, start: int, stop: int | None, advance: Callable[[int], None]) -> _Done:
+        """Score the rows of a table from ``start`` to ``stop`` and write them to one file."""
+        request, summary, listed = self._score.review, self.empty, list[pa.Table]()
+        with output:
+            for batch, scored in self.submit(rows.batches(self._batch_rows, start, stop)):
+                summary = summary + self.empty.from_json(scored.schema.metadata[SUMMARY])
+                if request is not None:
+                    listed.append(review_rows_of(scored))
+                    if sum(each.num_rows for each in listed) > 2 * request.size:
+                        listed = [first for first in [first_rows(listed, request.size, ORDER)] if first is not None]
+                output.write(scored.replace_schema_metadata(None))
                 advance(batch.consumed - batch.first)
-            if not summaries:
-                parts.remove()
-                raise TableError(f"{table.where} has no rows.")
-        parts.remove()
-    summary = sum(summaries[1:], summaries[0])
-    fitted.warn(summary.imprecise, output.n_rows)
-    return StreamSummary(output.n_rows, done, time.perf_counter() - started, summary)
+            if not output.n_rows:
+                output.write(self._score.measure(rows.empty_batch(), None).replace_schema_metadata(None))
+        first = None if request is None else first_rows(listed, request.size, ORDER)
+        return _Done(output.n_rows, summary, first)
 
 
-def _describe(rows: Rows, fitted: Fitted) -> dict[str, Any]:
+def _write_part(
+    job: _Job, rows: Rows, output: PartitionedSink, part: Partition, run: dict[str, Any], advance: Callable[[int], None]
+) -> _Done:
+    done = job.write(rows.within(part.table), output.open(part), part.start, part.stop, advance)
+    output.finish(part, run, done.rows, done.summary.to_json(), done.review)
+    return done
+
+
+def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
     """Return the values that identify this run. Threads and progress do not count."""
     return {
-        "scorer": fitted_id(fitted),
-        "source": rows.table.fingerprint(),
+        "scorer": fitted_id(score.fitted),
         "columns": rows.used,
+        "types": str(rows.empty_batch().kept.schema),
         "plan": None if rows.plan is None else rows.plan.to_dict(),
+        "keep": [rows.keep, list(score.names)],
+        "scores": None if score.scores is None else dict(score.scores),
+        "labels": rows.labels,
+        "top": score.top,
+        "details": score.details,
+        "review": None if score.review is None else list(score.review),
     }
 
 
-@cache
-def _unpacked(packed: bytes) -> BatchScorer:
-    """Return the scorer that was sent, built once for all batches that come with the same bytes."""
+@lru_cache(_KEPT_SCORERS)
+def _unpack(packed: bytes) -> BatchScorer:
+    """Return the scorer that was sent, built once for all batches with the same bytes."""
     scorer: BatchScorer = pickle.loads(packed)
     return scorer
 
 
 def _score_remotely(packed: bytes, batch: Batch) -> pa.RecordBatch:
-    return _unpacked(packed)(batch)
+    return _unpack(packed)(batch)
 
 
-def _score_batches(
-    batches: Iterator[Batch], score: BatchScorer, executor: Executor | None, n_batches: int | None
-) -> Iterator[tuple[Batch, pa.RecordBatch]]:
-    """Yield batches and their scores in order, while the next ones are read and scored."""
+@contextmanager
+def _workers(
+    score: BatchScorer, executor: Executor | None
+) -> Iterator[Callable[[Iterator[Batch]], Iterator[tuple[Batch, pa.RecordBatch]]]]:
+    """Yield a function that scores batches in order, while the next ones are read and scored."""
     if executor is not None:
         remote = partial(_score_remotely, pickle.dumps(score))
-        yield from _in_order(batches, lambda batch: executor.submit(remote, batch), _IN_FLIGHT)
+        yield lambda batches: _in_order(batches, lambda batch: executor.submit(remote, batch), _IN_FLIGHT)
         return
     threads = score.fitted.specification.settings.threads
     # While one batch is in Python, another computes.
-    together = max(1, min(threads, _TOGETHER if n_batches is None else n_batches, _TOGETHER))
+    together = max(1, min(threads, _CONCURRENT_BATCHES))
     score = replace(score, fitted=score.fitted.with_threads(threads // together))
     _ = score.fitted.engine  # built before several threads need it; raises if it cannot measure here
     with ThreadPoolExecutor(together) as pool:
+
+        def submit(batch: Batch) -> Future[Any]:
+            return pool.submit(score.measure, batch, score.enter(batch))
+
         try:
             # One more than there are threads, so that none waits while a batch is read or written.
-            yield from _in_order(
-                batches, lambda batch: pool.submit(score.measure, batch, score.enter(batch)), together + 1
-            )
+            yield lambda batches: _in_order(batches, submit, together + 1)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -293,7 +346,7 @@ def _score_batches(
 def _in_order(
     batches: Iterator[Batch], submit: Callable[[Batch], Future[Any]], most: int
 ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
-    """Submit batches, and yield the results in order; at most ``most`` of them are on their way."""
+    """Submit batches, and yield the results in order; at most ``most`` of them are in flight."""
     waiting: deque[tuple[Future[Any], Batch, int]] = deque()
     in_flight = 0
     for batch in chain(batches, [None]):
@@ -308,7 +361,7 @@ def _in_order(
 
 
 class StreamChunks:
-    """Rows and their labels as the chunks that a fit goes through; ``read`` is called for each pass."""
+    """Rows and their labels as the chunks of a fit; ``read`` is called for each pass."""
 
     def __init__(
         self,
@@ -320,17 +373,17 @@ class StreamChunks:
         self._where, self._read, self._verbose = rows.table.where, read, verbose
         self.n_features, self.labelled = len(rows.names), labelled
 
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+    def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the rows once, and merge the summaries of the batches."""
         total: AnySummary | None = None
         start = 0
         with progress(None, "fitting", self._verbose, unit="rows") as advance:
             for X, labels in self._read():
-                found = summarise(Chunk(X, labels, start))
+                summary = summarize(Chunk(X, labels, start))
                 start += X.shape[0]
                 advance(X.shape[0])
-                if found is not None:
-                    total = found if total is None else total.plus(found)
+                if summary is not None:
+                    total = summary if total is None else total.plus(summary)
         if total is None:
             raise TableError(f"{self._where} has no rows.")
         return total
@@ -349,14 +402,14 @@ def fit_stream(
 ) -> Any:
     """Fit a scorer to a table in batches; memory does not depend on its length.
 
-    With ``n_clusters`` everything is fitted to a random sample of rows, which the pass of :func:`allegiance.io.propose`
-    has drawn; without a plan the table is read once for it. With ``labels`` it is read twice, for the means and for the
-    extent of the data, and with ``centers`` once. ``influence="within"`` takes one pass more, with ``centers`` two.
+    With ``n_clusters``, everything is fitted to a random sample of rows, which :func:`allegiance.io.propose` has drawn;
+    without a plan, the table is read once for it. With ``labels``, it is read twice, for the means and for the extent
+    of the data, and with ``centers`` once. ``influence="within"`` takes one more pass, or two with ``centers``.
 
     Parameters
     ----------
     source
-        What :func:`allegiance.io.open_table` takes, or a table that it returned.
+        A source for :func:`allegiance.io.open_table`, or a table that it returned.
     scorer
         The settings, by default those of ``AffinityScorer``; it is cloned. With its ``centers`` no labels are
         needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
@@ -364,7 +417,7 @@ def fit_stream(
         Cluster a random sample of 16,384 rows, or of 100 for each cluster if that is more, by k-means. A table of fewer
         rows is fitted as a whole.
     labels
-        The column that holds the labels of any clustering, -1 for noise.
+        The column with the labels of any clustering, -1 for noise.
     columns
         The columns to use as features, as they are; by default all but ``labels``.
     plan
@@ -420,8 +473,10 @@ def fit_stream(
         chunks = StreamChunks(rows, lambda: [(sample, clusterer.labels_)], True, verbose)
     # Batches are plain arrays; the names of their columns are for those who score frames later.
     threads = effective_threads(fitting.n_jobs)
-    found = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
-    fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample, estimator=clusterer)
+    trained = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
+    fitted = trained.fitted
+    if trained.sample is not None:
+        fitted = fitted.calibrated(trained.sample, estimator=clusterer)
     if plan is None and table.has_names:
         fitted = replace(fitted, columns=Columns(len(rows.used), rows.used))
     fitting._set_fitted(fitted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
@@ -109,7 +110,7 @@ def open_table(
     if not isinstance(source, (str, os.PathLike, list, tuple)):
         return Table([Part.of("the frame", as_arrow(source))], rules)
     given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    paths = [path for one in given for path in _locate(os.fspath(one), format)]
+    paths = [path for one in given for path in locate_files(os.fspath(one), format)]
     if not paths:
         raise TableError("no file was named.")
     # A single file that was named is what it is, whatever its folders are called.
@@ -175,6 +176,25 @@ class Table:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise TableError(f"{self.where}: column {name!r} has different types in its files. {error}") from error
 
+    def set_missing(self, missing: Mapping[str, Sequence[Any]]) -> None:
+        """Set the words and numbers that mean a missing value by column, before the table is profiled.
+
+        Parameters
+        ----------
+        missing
+            As in :func:`open_table`.
+        """
+        self._rules, self._profile = {**self._rules, "missing": missing}, None
+
+    def partitions(self) -> list[Table]:
+        """Return one table per file, with the columns, types and profile of this one."""
+        tables = []
+        for part in self._parts:
+            one = copy(self)
+            one._parts, one.where, one.files = [part], part.where, part.files
+            tables.append(one)
+        return tables
+
     @property
     def notes(self) -> list[str]:
         """Sentences on how the table was read, such as a guessed encoding; complete once it was profiled."""
@@ -189,7 +209,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns. Text is profiled for it."""
-        return self._schema(self.columns, typed=True)
+        return self.schema_of(self.columns, typed=True)
 
     def profile(self) -> Profile:
         """Return what each column holds, after one pass over all rows the first time."""
@@ -216,7 +236,13 @@ class Table:
         return profile_of(batches, self._raw, **{**self._rules, "missing": missing})
 
     def batches(
-        self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS, start: int = 0, *, typed: bool = True
+        self,
+        columns: Sequence[str] | None = None,
+        rows: int = BATCH_ROWS,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        typed: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, ``rows`` at a time; only the last batch may be shorter.
 
@@ -228,16 +254,16 @@ class Table:
             Names of the columns to read, in the order wanted; all by default.
         rows
             Rows in a batch.
-        start
-            The first row to read.
+        start, stop
+            The first row to read, and the row before which to stop; None for the end.
         typed
             Give columns of text files the type that their profile found. Otherwise they are text, exactly as written.
             Columns of other files have their own type in both cases.
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
-        self._schema(wanted, typed=typed)
+        self.schema_of(wanted, typed=typed)
         rows = rows_of_batch(rows, len(wanted))
-        batches = _regrouped(self._chunks(wanted, rows, start), rows)
+        batches = _regrouped(_until(self._chunks(wanted, rows, start), stop, start), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
@@ -249,7 +275,7 @@ class Table:
             As in :meth:`batches`.
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
-        schema = self._schema(wanted, typed=typed)
+        schema = self.schema_of(wanted, typed=typed)
         return pa.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
@@ -272,7 +298,7 @@ class Table:
         batch
             Some columns of the table.
         """
-        schema = self._schema(batch.schema.names, typed=True)
+        schema = self.schema_of(batch.schema.names, typed=True)
         if batch.schema.types == schema.types:
             return batch
         found = self.profile().columns
@@ -282,8 +308,14 @@ class Table:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _schema(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
-        """Return names and types of columns; those that come from text get the type that the profile gives them."""
+    def schema_of(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
+        """Return names and types of columns. Text is profiled for it.
+
+        Parameters
+        ----------
+        columns, typed
+            As in :meth:`batches`.
+        """
         raw = [self._raw.field(name) for name in columns]
         if not typed or self._written.isdisjoint(columns):
             return pa.schema(raw)
@@ -317,7 +349,7 @@ class Table:
 
     def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool = False) -> Iterator[pa.RecordBatch]:
         """Yield all parts as written, with the columns of their folders, in pieces of any size."""
-        schema = self._schema(columns, typed=False)
+        schema = self.schema_of(columns, typed=False)
         for part in self._parts:
             if part.n_rows is not None and start >= part.n_rows:
                 start -= part.n_rows
@@ -387,6 +419,15 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
         yield _merged(held)
 
 
+def _until(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
+    """Yield chunks, the first of which begins at ``row``, up to the row ``stop``."""
+    for chunk in chunks:
+        yield chunk if stop is None else chunk.slice(0, stop - row)
+        row += chunk.num_rows
+        if stop is not None and row >= stop:
+            return
+
+
 def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Return pieces as one batch, and empty their list, so that they are not held with it."""
     whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
@@ -397,7 +438,7 @@ def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 # Where files are
 
 
-def _locate(spec: str, format: str | None) -> list[str]:
+def locate_files(spec: str, format: str | None = None) -> list[str]:
     """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)

@@ -1,4 +1,4 @@
-"""What travels with the page: which points, their numbers, records, texts and images, and counts of all labels."""
+"""The data of the page: its sample of points, their numbers, records, texts and images, and counts of all labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from allegiance._core.parallel import stream
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
-from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, review_rows
+from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, Summary, review_rows
 
 from ._describe import Neighbours
 from ._inputs import EXCERPT, Column, Inputs, shorten
@@ -34,10 +34,6 @@ IMAGE_BUDGET, TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 6_000_000, 4_000_000, 24_
 N_AFFINITIES = 3
 #: The slider moves in steps of 1 / STEPS, and the histogram has as many bins.
 STEPS = 100
-#: Vertices of all bands of the profile together, and of one band at most and at least.
-_ALL_VERTICES, _MOST_VERTICES, _LEAST_VERTICES = 40_000, 200, 12
-#: The part of a band's height that is drawn; the rest separates it from its neighbours.
-_FILLED = 0.84
 #: Names the random streams of the samples among the streams of the result's seed.
 _STREAM = 0x5E9027
 
@@ -45,10 +41,11 @@ _STREAM = 0x5E9027
 class Groups(NamedTuple):
     """The clusters in the order of the page, the least trusted first."""
 
+    summary: Summary
     clusters: list[ClusterFigures]
     """(k,) without noise."""
-    rivals: list[list[tuple[int, int]]]
-    """(k,) places of the most frequent rivals of labels that are not firm, and how often."""
+    rivals: IntArray
+    """(k, k) how many labels of each cluster (rows) that are not firm have each cluster as rival."""
     noise: int
     """How many points are noise."""
     place: IntArray
@@ -90,34 +87,22 @@ class PageSample(NamedTuple):
         return all(kept == of for kept, of in self.parts)
 
 
-class Profile(NamedTuple):
-    """Sorted values, one band of height 1 for each cluster, the largest values of a band on top."""
-
-    position: FloatArray
-    """(n,) the height at which each point lies, NaN for noise."""
-    bands: list[tuple[FloatArray, FloatArray]]
-    """Outline of each cluster's band, thinned: value, height."""
-
-
 def group_points(result: AffinityResult) -> Groups:
-    """Count the labels of each cluster, and order the clusters as every summary does."""
-    k, summary, calibrated = result.classes.size, result.summary(), result._calibrated
+    """Count the labels of each cluster, and sort the clusters as every summary does."""
+    k, summary = result.classes.size, result.summary()
     figures = summary.clusters
     order = sorted(range(k), key=lambda code: -figures[code].doubt)
     place = np.argsort(order)
-    often = np.argsort(-summary.rivals, axis=1, kind="stable")[:, :3]
-    numbers = np.take_along_axis(summary.rivals, often, axis=1)
-    pairs = [list(zip(place[often[code]].tolist(), numbers[code].tolist(), strict=True)) for code in order]
-    # Rounding may put a sum of samples just above 1.
-    values = np.minimum(result.trust if calibrated else result.own_affinity, 1.0)
     return Groups(
+        summary=summary,
         clusters=[figures[code] for code in order],
-        rivals=[[(rival, number) for rival, number in pair if number] for pair in pairs],
+        rivals=summary.rivals[np.ix_(order, order)],
         noise=int(result._noise.sum()),
         place=place,
         code=np.where(result._noise, k, place[result._codes]),
-        values=np.where(result._noise, np.nan, values),
-        word="trust" if calibrated else "own affinity",
+        # Rounding may put a sum of samples just above 1.
+        values=np.minimum(result._values, 1.0),
+        word="trust" if result._calibrated else "own affinity",
     )
 
 
@@ -179,29 +164,12 @@ def counts_in_bins(levels: IntArray) -> IntArray:
     return np.append(levels[0] + levels[1], levels[2:])
 
 
-def sorted_profile(groups: Groups) -> Profile:
-    """Stack the sorted values of the clusters."""
-    values, k = groups.values, len(groups.clusters)
-    vertices = int(np.clip(_ALL_VERTICES // k, _LEAST_VERTICES, _MOST_VERTICES))
-    margin = (1 - _FILLED) / 2
-    position = np.full(values.size, np.nan)
-    bands = []
-    for group in range(k):
-        rows = np.flatnonzero(groups.code == group)
-        rows = rows[np.argsort(-values[rows], kind="stable")]
-        position[rows] = group + margin + _FILLED * (np.arange(rows.size) + 0.5) / max(rows.size, 1)
-        bands.append(_outline(values[rows], group + margin, vertices))
-    return Profile(position, bands)
-
-
-def _outline(falling: FloatArray, top: float, vertices: int) -> tuple[FloatArray, FloatArray]:
-    """Return a polygon between 0 and the falling values of one cluster."""
-    if not falling.size:
-        return np.zeros(0), np.zeros(0)
-    share = np.linspace(0, 1, min(vertices, falling.size + 1))
-    nearest: AnyArray = np.minimum((share * falling.size).astype(np.int64), falling.size - 1)
-    height = top + _FILLED * share
-    return np.concatenate([falling[nearest], [0.0, 0.0]]), np.concatenate([height, [height[-1], height[0]]])
+def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
+    """Return the places of the clusters and rivals that are confused most often, and how often."""
+    rows, columns = np.nonzero(groups.rivals)
+    counts = groups.rivals[rows, columns]
+    order = np.argsort(-counts, kind="stable")[:most]
+    return list(zip(rows[order].tolist(), columns[order].tolist(), counts[order].tolist(), strict=True))
 
 
 def all_affinities(result: AffinityResult) -> Rows:
@@ -225,26 +193,26 @@ def _largest_affinities(result: AffinityResult, rows: IntArray, most: int) -> tu
 
 
 def point_columns(
-    result: AffinityResult, rows: IntArray, kind: AnyArray, groups: Groups, xy: FloatArray, profile: Profile
+    result: AffinityResult, rows: IntArray, kind: AnyArray, groups: Groups, axes: list[FloatArray]
 ) -> dict[str, AnyArray]:
-    """Return what the scripts of the page are told of some points, as columns (m,)."""
+    """Return what the scripts of the page know of some points, as columns (m,)."""
     k = len(groups.clusters)
     ranks, (cluster, affinity) = result._ranks, _largest_affinities(result, rows, N_AFFINITIES)
     verdict = np.select([result._standing[rows] == name for name in VERDICTS], range(len(VERDICTS)))
     columns: dict[str, AnyArray] = {
-        "x": xy[rows, 0].astype(np.float64),
-        "y": xy[rows, 1].astype(np.float64),
         "trust": groups.values[rows],
         "level": level_of(groups.values[rows]).astype(np.uint8),
-        "position": profile.position[rows].astype(np.float32),
         "label": unsigned(groups.code[rows], k),
         "verdict": verdict.astype(np.uint8),
         "rival": unsigned(groups.place[ranks.rival[rows]], k),
+        "priority": result.priority[rows].astype(np.float32),
         "own": ranks.own[rows].astype(np.float32),
         "half_width": (Z95 * ranks.own_error[rows]).astype(np.float32),
         "typicality": result.typicality[rows].astype(np.float32),
         "kind": kind.astype(np.uint8),
     }
+    for place, xy in enumerate(axes):
+        columns[f"x{place}"], columns[f"y{place}"] = xy[rows].T.astype(np.float64)
     for place in range(cluster.shape[1]):
         columns[f"cluster_{place}"] = unsigned(groups.place[cluster[:, place]], k)
         columns[f"affinity_{place}"] = affinity[:, place].astype(np.float32)
@@ -278,8 +246,7 @@ def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> 
     if inputs.features is None:
         return {}
     codes, rival = result._codes, result._ranks.rival
-    rows = sample.rows[codes[sample.rows] >= 0][::-1][:MAX_NEAR]
-    rows = rows[result._standing[rows] != FIRM]
+    rows = sample.rows[(codes[sample.rows] >= 0) & (result._standing[sample.rows] != FIRM)][::-1][:MAX_NEAR]
     finder, on_page = Neighbours(inputs.features, codes), places(sample, len(result))
     found: dict[int, list[list[int]]] = {int(on_page[row]): [[], []] for row in rows.tolist()}
     for side, of in enumerate((codes, rival)):

@@ -1,4 +1,4 @@
-"""What clusters and points are like, in the columns that the user knows: typical values, names, nearest members."""
+"""Descriptions of clusters in the user's columns: typical values, names, a heat map, nearest members."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
 
 #: Traits listed for a cluster, those of them that make its name, and those told with their values.
-_TRAITS, _IN_NAME, _IN_DETAILS = 8, 3, 3
+_TRAITS, _IN_NAME, _IN_DETAILS = 8, 2, 3
 #: Differences from the rest that are worth a place in a name: in standard deviations, and in shares of a category.
 _WORTH_A_NAME, _WORTH_A_SHARE = 0.6, 0.25
 #: Characters of a name, and of a category inside it.
-_NAME_LENGTH, _LEVEL_LENGTH = 60, 24
+_NAME_LENGTH, _LEVEL_LENGTH = 48, 24
 #: Values that say nothing without the name of their column.
 _BARE = {"yes", "no", "true", "false", "0", "1", "y", "n", "none", "other", "unknown", "ja", "nein"}
 #: Milliseconds.
@@ -50,6 +50,14 @@ class ColumnProfile(NamedTuple):
     """(1,) pooled standard deviation within clusters, or (levels,) of each category over all; NaN if constant."""
     rest: FloatArray
     """Shaped like ``means``: the same over all other clusters."""
+    overall: FloatArray
+    """(1,) or (levels,): the same over all clusters."""
+    total: FloatArray
+    """(1,) or (levels,): the standard deviation over all clusters."""
+    separation: float
+    """The share of the variance that lies between clusters."""
+    strongest: int
+    """The category that separates the clusters best; 0 for numbers."""
 
 
 def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[ColumnProfile | None]:
@@ -82,13 +90,20 @@ def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit
         overall = sums.sum(axis=0) / sizes.sum()
         rest = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)
         within = overall * (1 - overall)
+        between = np.where(sizes > 0, sizes * (means - overall) ** 2, 0.0).sum(axis=0) / sizes.sum()
+        total = within if variance is None else np.array([variance])
         if variance is not None:
-            between = np.where(sizes > 0, sizes * (means - overall) ** 2, 0.0).sum(axis=0) / sizes.sum()
             # A number that is the same throughout each cluster, but not in all, tells them apart perfectly.
             within = np.maximum(variance - between, 1e-4 * variance)
         # What is left of a constant column is rounding.
         spread = np.where(within > 1e-24, np.sqrt(within), np.nan)
-    return ColumnProfile(np.where(sizes > 0, means, np.nan) * unit, spread * unit, rest * unit)
+    means = np.where(sizes > 0, means, np.nan)
+    between = np.nan_to_num(between)
+    separation = float(between.sum() / total.sum()) if total.sum() > 1e-24 else 0.0
+    deviation = np.sqrt(total) * unit
+    return ColumnProfile(
+        means * unit, spread * unit, rest * unit, overall * unit, deviation, separation, int(between.argmax())
+    )
 
 
 def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], k: int) -> list[list[Trait]]:
@@ -127,29 +142,29 @@ class Description(NamedTuple):
 
 def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Description]:
     """Return what sets each cluster apart, from :func:`cluster_traits`."""
-    return [
-        Description(
-            _name(columns, own), ", ".join(_detail(columns[trait.column], trait) for trait in own[:_IN_DETAILS])
-        )
-        for own in traits
-    ]
+    names = [_name(columns, own, _IN_NAME) for own in traits]
+    longer = [_name(columns, own, _IN_NAME + 2, 2 * _NAME_LENGTH) for own in traits]
+    # Clusters with the same name get more traits.
+    names = [more if names.count(name) > 1 else name for name, more in zip(names, longer, strict=True)]
+    details = [", ".join(_detail(columns[trait.column], trait) for trait in own[:_IN_DETAILS]) for own in traits]
+    return [Description(name, detail) for name, detail in zip(names, details, strict=True)]
 
 
-def _name(columns: list[Column], traits: list[Trait]) -> str:
+def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _NAME_LENGTH) -> str:
     """Return the strongest traits in words; if all are weak, the strongest one."""
     named = [trait for trait in traits if columns[trait.column].is_named]
     parts: list[str] = []
     for trait in named:
-        if abs(trait.difference) < _WORTH_A_NAME or len(parts) == _IN_NAME:
+        if abs(trait.difference) < _WORTH_A_NAME or len(parts) == most:
             break
         if trait.level >= 0 and trait.inside - trait.outside < _WORTH_A_SHARE:
             continue
-        part = _words(columns[trait.column], trait)
-        if part not in parts and sum(map(len, [*parts, part])) <= _NAME_LENGTH:
+        part = shorten(_words(columns[trait.column], trait), length)
+        if part not in parts and (not parts or sum(map(len, [*parts, part])) <= length):
             parts.append(part)
     if not parts and named:
         weakly = ("less often", "more often")[named[0].difference > 0] if named[0].level >= 0 else "somewhat"
-        parts = [shorten(f"{weakly} {_words(columns[named[0].column], named[0])}", _NAME_LENGTH)]
+        parts = [shorten(f"{weakly} {_words(columns[named[0].column], named[0])}", length)]
     return ", ".join(parts)
 
 
@@ -174,6 +189,8 @@ def _detail(column: Column, trait: Trait) -> str:
 def _in_unit(column: Column, value: float) -> str:
     if column.kind == "date":
         return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
+    if column.is_year:
+        return f"{value:.0f}"
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
@@ -251,7 +268,7 @@ def described(columns: list[Column], profiles: list[ColumnProfile | None], place
     order = np.argsort(place)
     found = []
     for column, profile in zip(columns, profiles, strict=True):
-        entry: dict[str, Any] = {"name": column.name, "kind": column.kind}
+        entry: dict[str, Any] = {"name": column.name, "kind": column.kind, "year": column.is_year}
         if column.kind == "category":
             entry["levels"] = list(column.levels)
         if profile is not None:
@@ -263,3 +280,40 @@ def described(columns: list[Column], profiles: list[ColumnProfile | None], place
 
 def _rounded(value: float) -> float | None:
     return None if value != value else float(f"{value:.6g}")
+
+
+class HeatRow(NamedTuple):
+    """One column of the table in the heat map: a cell for each cluster."""
+
+    column: int
+    name: str
+    share: float | None
+    """Its share of the separation between clusters, if known."""
+    overall: str
+    cells: list[tuple[str, float]]
+    """The mean in its unit, or the share of a category, and how far it is from that of all clusters: between -1 and 1
+    for two standard deviations and more."""
+
+
+def heat_map(
+    columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray, shares: dict[str, float]
+) -> list[HeatRow]:
+    """Return the columns by clusters in the order of the page; the strongest drivers first, or what separates most."""
+    order = np.argsort(place)
+    rows = []
+    for number, (column, profile) in enumerate(zip(columns, profiles, strict=True)):
+        if profile is None or not profile.separation:
+            continue
+        level = profile.strongest
+        with np.errstate(invalid="ignore", divide="ignore"):
+            distance = np.nan_to_num((profile.means[order, level] - profile.overall[level]) / profile.total[level])
+        values = [*profile.means[order, level].tolist(), float(profile.overall[level])]
+        if column.kind == "category":
+            texts = ["-" if value != value else f"{value:.0%}" for value in values]
+            name = f"{column.name}: {shorten(column.levels[level], _LEVEL_LENGTH)}"
+        else:
+            texts, name = ["-" if value != value else _in_unit(column, value) for value in values], column.name
+        cells = list(zip(texts[:-1], np.clip(distance / 2, -1, 1).round(2).tolist(), strict=True))
+        rows.append((profile.separation, HeatRow(number, name, shares.get(column.name), texts[-1], cells)))
+    rows.sort(key=lambda row: (-(row[1].share or 0.0), -row[0]))
+    return [row for _, row in rows]

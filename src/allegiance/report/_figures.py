@@ -1,6 +1,6 @@
-"""The three figures as one Bokeh document, their colours, and where points lie on the map.
+"""The figures of the page as one Bokeh document, their colors, and where points lie on the map.
 
-The page's scripts fill in points and colours. A source holds what is drawn at the moment, not all points of the page:
+The page's scripts fill in points and colors. A source holds what is drawn at the moment, not all points of the page:
 a few thousand dots, or the pixels of a density.
 """
 
@@ -10,29 +10,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardised
 from allegiance.results import AffinityResult
 
-from ._data import STEPS, Groups, Profile, all_affinities
+from ._data import STEPS, Groups, all_affinities
 from ._inputs import Inputs, shorten
 
 _CALLER = "report()"
-#: Height of map and profile: 26 pixels for a cluster, within these bounds.
-_LOWEST, _HIGHEST, _BAND = 480, 720, 26
-#: Pixels of a figure's height outside of its axes, and those that the name of a cluster needs.
-_AROUND, _NAME_HEIGHT = 60, 13
-_NAME_LENGTH = 18
-#: Columns up to which the covariance matrix is decomposed; above, only its two largest directions are searched.
+#: Height of the map and of the histogram in pixels.
+_MAP_HEIGHT, _HISTOGRAM_HEIGHT = 520, 220
+#: Columns up to which the covariance matrix is decomposed; above, only its largest directions are searched.
 _MANY_COLUMNS = 1000
 #: Entries up to which a sparse matrix is made dense.
 _SMALL = 10_000_000
-#: Colours of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
+#: Rows that discriminant axes are fitted on, and principal components that they are searched in.
+_DISCRIMINANT_ROWS, _COMPONENTS = 20_000, 50
+#: The share of points on either side that the limits of the map may leave out, and the margin as a share of the rest.
+_TAIL, _MARGIN = 0.005, 0.25
+#: Colors of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
 _TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
+#: Colors of the values of a column, from low to high.
+_VALUES = ("#3d4fa8", "#2f86b8", "#4aa88f", "#a3b44a", "#e0a128")
 _SIZE = 256
-#: Colours of the verdicts: firm, borderline, doubtful, noise.
-VERDICT_COLOURS = ("#6693cc", "#b8791d", "#bd2f0c", "#7d8590")
-#: Colours of clusters, those that are told apart most easily first. All of them show on light and on dark pages.
+#: Colors of the verdicts: firm, borderline, doubtful, noise.
+VERDICT_COLORS = ("#6693cc", "#b8791d", "#bd2f0c", "#7d8590")
+#: Colors of clusters, those that are told apart most easily first. All of them show on light and on dark pages.
 _CLUSTERS = (
     "#3b7fc4", "#d2621a", "#3a9650", "#b5479c", "#97801f", "#7d68c8", "#1f97a3", "#c64b57", "#7f8a3a", "#8a6d5c",
     "#cd3737", "#6889d9", "#5f8b23", "#be2fac", "#279c88", "#ad722b", "#7859d6", "#2da028", "#d3507c", "#2976a3",
@@ -43,23 +47,38 @@ _CLUSTERS = (
 class Projection(NamedTuple):
     """Two coordinates for each point."""
 
+    name: str
+    """What the axes are, for the list of choices."""
     xy: FloatArray
     """(n, 2)"""
     labels: tuple[str, str]
     description: str
-    """What the map shows, for the reader of the page."""
+    """What the map shows, as a caption."""
+
+    @property
+    def limits(self) -> list[list[float]]:
+        """The limits of both axes: outliers do not squeeze the other points into a corner."""
+        low, high = self.xy.min(axis=0), self.xy.max(axis=0)
+        inner_low, inner_high = np.quantile(self.xy, [_TAIL, 1 - _TAIL], axis=0)
+        margin = _MARGIN * (inner_high - inner_low)
+        robust = margin > 0
+        low = np.where(robust, np.maximum(low, inner_low - margin), low)
+        high = np.where(robust, np.minimum(high, inner_high + margin), high)
+        air = np.where(high > low, 0.04 * (high - low), 0.04 * np.maximum(np.abs(low), 1.0))
+        return np.column_stack([low - air, high + air]).tolist()
 
 
-def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> Projection:
-    """Place the points where the user says, or by two principal components of their features or affinities.
+def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Projection]:
+    """Return the choices of axes, the first one to start with: the user's, discriminant axes, principal components.
 
     A single feature is drawn against trust; noise, which has none, lies at 0.
     """
+    choices = []
     if inputs.coordinates is not None:
         xy, labels = inputs.coordinates
-        return Projection(xy, labels, f"{labels[0]} and {labels[1]}, as given")
+        choices.append(Projection(f"{labels[0]}, {labels[1]}", xy, labels, f"{labels[0]} and {labels[1]}"))
     if inputs.features is not None:
-        rows, names, subject = inputs.features.rows, inputs.features.names, "the features"
+        rows, names, subject = inputs.features.rows, inputs.features.names, "the columns"
     else:
         rows, subject = all_affinities(result), "the affinities"
         names = [f"affinity to {name}" for name in result.classes.tolist()]
@@ -67,38 +86,55 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> Projectio
             rows, names = rows[:, :1], names[:1]
     if rows.shape[1] == 1:
         xy = np.column_stack([dense(rows)[:, 0], np.nan_to_num(groups.values)])
-        return Projection(xy, (names[0], groups.word), f"{names[0]}, against {groups.word}")
-    if rows.shape[1] == 2 or rows.shape[0] == 1:
-        return Projection(dense(rows[:, :2]), (names[0], names[1]), f"{names[0]} and {names[1]}, as they are")
+        labels = (names[0], groups.word)
+        return [*choices, Projection(f"{names[0]}, {groups.word}", xy, labels, f"{names[0]} and {groups.word}")]
+    if rows.shape[1] == 2 or rows.shape[0] < 4:
+        labels = (names[0], names[1])
+        return [*choices, Projection(", ".join(labels), dense(rows[:, :2]), labels, f"{names[0]} and {names[1]}")]
     if inputs.features is not None and result._how.influence.startswith("within"):  # which takes no notice of units
-        rows, subject = standardised(rows), f"{subject}, standardised"
-    components, shares = _principal_components(rows, result._how.seed)
-    first, second = (f"principal component ({share:.0%} of the variance)" for share in shares)
+        rows, subject = standardised(rows), f"{subject}, standardized"
+    components, shares = _principal_components(rows, _COMPONENTS, result._how.seed)
+    if inputs.features is not None and (axes := _discriminant_axes(components, result)) is not None:
+        labels = ("first discriminant axis", "second discriminant axis")
+        caption = "the two directions in the columns that separate the clusters best"
+        choices.append(Projection("discriminant axes", axes, labels, caption))
+    first, second = (f"principal component ({share:.0%} of the variance)" for share in shares[:2])
     description = f"the first two principal components of {subject}"
-    return Projection(components, (f"first {first}", f"second {second}"), description)
+    labels = (f"first {first}", f"second {second}")
+    return [*choices, Projection("principal components", components[:, :2], labels, description)]
 
 
-def _principal_components(values: Rows, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return coordinates (n, 2) and the shares (2,) of the variance."""
+def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates (n, m) and the shares (m,) of the variance, with at least two components."""
     n, d = values.shape
     if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
         values = dense(values)
+    number = max(2, min(most, n - 1, d - 1 if is_sparse(values) else d))
     solver = "covariance_eigh" if d <= _MANY_COLUMNS else "arpack" if is_sparse(values) else "randomized"
-    pca = PCA(2, svd_solver=solver, random_state=seed % 2**32)
+    pca = PCA(number, svd_solver=solver, random_state=seed % 2**32)
     with np.errstate(divide="ignore", invalid="ignore"):  # All points may be equal, without any variance.
         coordinates = pca.fit_transform(values)
     return np.asarray(coordinates, dtype=np.float64), np.nan_to_num(pca.explained_variance_ratio_)
 
 
-def draw_figures(counts: IntArray, groups: Groups, projection: Projection, profile: Profile) -> dict[str, Any]:
-    """Return the map, the histogram of counts (STEPS,) and the profile, as Bokeh embeds them."""
-    names, word = groups.labels, groups.word
-    height = int(np.clip(_BAND * len(names) + _AROUND, _LOWEST, _HIGHEST))
-    roots = {
-        "map": _draw_map(projection, word, height),
-        "histogram": _draw_histogram(counts, word),
-        "profile": _draw_profile(profile, names, word, height),
-    }
+def _discriminant_axes(components: FloatArray, result: AffinityResult) -> FloatArray | None:
+    """Return the two axes (n, 2) that separate the clusters best; None if there are fewer than three."""
+    members = np.flatnonzero(~result._noise)
+    members = members[:: max(1, members.size // _DISCRIMINANT_ROWS)]
+    codes = result._codes[members]
+    if np.unique(codes).size < 3 or members.size <= 2 * np.unique(codes).size:
+        return None
+    # Components without variance have no scale.
+    used = components[:, components.std(axis=0) > 1e-9 * max(float(components.std()), 1e-300)]
+    if used.shape[1] < 2:
+        return None
+    axes = LinearDiscriminantAnalysis(n_components=2).fit(used[members], codes).transform(used)
+    return np.asarray(axes, dtype=np.float64) if axes.shape[1] == 2 and np.isfinite(axes).all() else None
+
+
+def draw_figures(counts: IntArray, groups: Groups, projection: Projection) -> dict[str, Any]:
+    """Return the map and the histogram of counts (STEPS,), as Bokeh embeds them."""
+    roots = {"map": _draw_map(projection, groups.word), "histogram": _draw_histogram(counts, groups.word)}
     document = require("bokeh.document", "report", _CALLER).Document()
     for root in roots.values():
         document.add_root(root)
@@ -132,8 +168,8 @@ def _figure(height: int, **settings: Any) -> Any:
     return plot
 
 
-def _plain(text: str) -> Any:
-    """Return text that Bokeh draws as it stands: names from the data may look like formulas."""
+def plain_text(text: str) -> Any:
+    """Return text that Bokeh draws literally: names from the data may look like formulas."""
     return _models().PlainText(text=shorten(" ".join(text.split()), 60))
 
 
@@ -148,23 +184,17 @@ def _add_tools(plot: Any, *tools: Any) -> None:
     plot.toolbar.active_scroll = None
 
 
-def _extent(values: Any) -> Any:
-    """Return a range around all values, with some air."""
-    low, high = float(values.min()), float(values.max())
-    air = 0.04 * (high - low) or max(abs(low), 1.0) * 0.04
-    return _models().Range1d(low - air, high + air)
-
-
-def _draw_map(projection: Projection, word: str, height: int) -> Any:
-    """Return the map: pixels of a density below, crosses for noise, dots, and rings around marked points."""
+def _draw_map(projection: Projection, word: str) -> Any:
+    """Return the map: pixels of a density below, crosses for noise, dots, weak labels, cluster names, and a ring."""
     models = _models()
+    (left, right), (bottom, top) = projection.limits
     plot = _figure(
-        height,
+        _MAP_HEIGHT,
         name="map",
-        x_range=_extent(projection.xy[:, 0]),
-        y_range=_extent(projection.xy[:, 1]),
-        x_axis_label=_plain(projection.labels[0]),
-        y_axis_label=_plain(projection.labels[1]),
+        x_range=models.Range1d(left, right),
+        y_range=models.Range1d(bottom, top),
+        x_axis_label=plain_text(projection.labels[0]),
+        y_axis_label=plain_text(projection.labels[1]),
     )
     density = models.ColumnDataSource(
         {"image": [np.zeros((1, 1), np.uint32)], "x": [0.0], "y": [0.0], "dw": [0.0], "dh": [0.0]}, name="density-data"
@@ -172,21 +202,25 @@ def _draw_map(projection: Projection, word: str, height: int) -> Any:
     plot.image_rgba("image", "x", "y", "dw", "dh", source=density, level="underlay")
     others = _source("others", "x", "y")
     plot.scatter("x", "y", source=others, size=5, fill_alpha=0.18, line_color=None, name="others")
-    # Where points lie on each other, outlines would hide the colours: the scripts set their width.
+    columns = ("x", "y", "color", "row", "label", "value", "verdict", "rival")
+    # Where points lie on each other, outlines would hide the colors: the scripts set their width.
     dots = plot.scatter(
-        "x",
-        "y",
-        source=_source("dots", "x", "y", "colour", "row", "label", "value", "verdict", "rival"),
-        size=7,
-        fill_color="colour",
-        fill_alpha=0.9,
-        line_width=0.5,
+        "x", "y", source=_source("dots", *columns), size=7, fill_color="color", fill_alpha=0.85, line_width=0.5,
         name="dots",
-    )
-    crosses = _source("crosses", "x", "y", "row", "label", "value", "verdict", "rival")
+    )  # fmt: skip
+    crosses = _source("crosses", *columns)
     noise = plot.scatter("x", "y", source=crosses, marker="x", size=6, line_alpha=0.8, name="crosses")
+    weak = plot.scatter(
+        "x", "y", source=_source("weak", *columns, "edge", "width"), size=7, fill_color="color", fill_alpha=0.9,
+        line_color="edge", line_width="width", name="weak",
+    )  # fmt: skip
     plot.scatter("x", "y", source=_source("ring", "x", "y"), size=18, fill_color=None, line_width=3, name="ring")
-    tooltips = [("", "@row"), ("label", "@label"), (word, "@value"), ("verdict", "@verdict"), ("rival", "@rival")]
+    plot.text(
+        "x", "y", "text", source=_source("names", "x", "y", "text"), text_align="center", text_baseline="middle",
+        text_font_size="12px", text_font_style="bold", background_fill_alpha=0.75, padding=3, border_radius=3,
+        name="names",
+    )  # fmt: skip
+    tooltips = [("", "@row"), ("cluster", "@label"), (word, "@value"), ("verdict", "@verdict"), ("rival", "@rival")]
     plot.toolbar_location = "above"
     plot.toolbar.logo = None
     _add_tools(
@@ -195,14 +229,14 @@ def _draw_map(projection: Projection, word: str, height: int) -> Any:
         models.LassoSelectTool(renderers=[], continuous=False),
         models.PanTool(),
         models.WheelZoomTool(),
-        models.HoverTool(renderers=[dots, noise], tooltips=tooltips, limit=1),
+        models.HoverTool(renderers=[dots, noise, weak], tooltips=tooltips, limit=1),
         models.ResetTool(),
     )
     return plot
 
 
 def _draw_histogram(counts: IntArray, word: str) -> Any:
-    """Return the histogram: bars of all labels, and in front of them those that are looked at."""
+    """Return the histogram: bars of all labels, and in front of them the selected ones."""
     models = _models()
     edges = np.arange(STEPS + 1) / STEPS
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
@@ -212,7 +246,7 @@ def _draw_histogram(counts: IntArray, word: str) -> Any:
         name="bins-data",
     )
     plot = _figure(
-        220,
+        _HISTOGRAM_HEIGHT,
         name="histogram",
         x_range=models.Range1d(start - 0.005, 1.005),
         y_range=models.Range1d(0, 1.05 * max(int(counts.max()), 1)),
@@ -220,10 +254,12 @@ def _draw_histogram(counts: IntArray, word: str) -> Any:
         y_axis_label="labels",
     )
     plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0")
-    _add_threshold(plot, "histogram")
+    shaded = {"right": 0.5, "fill_alpha": 0.12, "line_color": None, "level": "annotation", "editable": False}
+    plot.add_layout(models.BoxAnnotation(**shaded, name="below"))
+    plot.add_layout(models.Span(location=0.5, dimension="height", line_width=1.5, line_dash="dashed", name="threshold"))
     bars = plot.quad(left="left", right="right", top="count", bottom=0, source=bins, line_width=0.5, name="bars")
     plot.quad(left="left", right="right", top="chosen", bottom=0, source=bins, line_width=0.5, name="chosen")
-    tooltips = [(word, "@left{0.00} to @right{0.00}"), ("labels", "@count{0,0}"), ("looked at", "@chosen{0,0}")]
+    tooltips = [(word, "@left{0.00} to @right{0.00}"), ("labels", "@count{0,0}"), ("selected", "@chosen{0,0}")]
     _add_tools(
         plot,
         models.BoxSelectTool(dimensions="width", renderers=[]),
@@ -232,62 +268,13 @@ def _draw_histogram(counts: IntArray, word: str) -> Any:
     return plot
 
 
-def _draw_profile(profile: Profile, names: list[str], word: str, height: int) -> Any:
-    """Return the profile: one band for each cluster, and dots on their edges where there is room for them."""
-    models = _models()
-    groups = len(names)
-    plot = _figure(
-        height,
-        name="profile",
-        x_range=models.Range1d(0, 1.01),
-        y_range=models.Range1d(groups, 0),
-        x_axis_label=word,
-        y_axis_label="cluster, its labels sorted",
-    )
-    every = max(1, int(np.ceil(_NAME_HEIGHT * groups / (height - _AROUND))))
-    ticks = range(0, groups, every)
-    plot.yaxis.ticker = models.FixedTicker(ticks=[group + 0.5 for group in ticks])
-    shown = {group + 0.5: shorten(names[group].strip(), _NAME_LENGTH) for group in ticks}
-    plot.yaxis.major_label_overrides = {height: _plain(name) for height, name in shown.items()}
-    plot.yaxis.major_tick_line_color = None
-    plot.ygrid.grid_line_color = None
-    _add_threshold(plot, "profile")
-    bands = models.ColumnDataSource(
-        {
-            "xs": [xs.round(4).tolist() for xs, _ in profile.bands],
-            "ys": [ys.round(4).tolist() for _, ys in profile.bands],
-            "colour": ["gray"] * groups,
-            "alpha": [1.0] * groups,
-        },
-        name="bands-data",
-    )
-    plot.patches("xs", "ys", source=bands, fill_color="colour", fill_alpha="alpha", line_color=None, name="bands")
-    dots = _source("edge", "x", "y", "colour")
-    plot.scatter("x", "y", source=dots, size=4, fill_color="colour", line_color=None, name="edge")
-    ring = _source("edge-ring", "x", "y")
-    plot.scatter("x", "y", source=ring, size=18, fill_color=None, line_width=3, name="ring")
-    _add_tools(plot, models.BoxSelectTool(renderers=[]))
-    return plot
-
-
-def _add_threshold(plot: Any, where: str) -> None:
-    """Shade what lies at or below the threshold, with a line at its edge."""
-    models = _models()
-    plot.add_layout(
-        models.BoxAnnotation(
-            right=0.5, fill_alpha=0.12, line_color=None, level="annotation", name=f"below-{where}", editable=False
-        )
-    )
-    plot.add_layout(
-        models.Span(location=0.5, dimension="height", line_width=1.5, line_dash="dashed", name=f"threshold-{where}")
-    )
-
-
-def trust_palette() -> list[str]:
-    """Return the colours of trust from low to high."""
-    return list(require("bokeh.palettes", "report", _CALLER).interp_palette(_TRUST, _SIZE))
-
-
-def cluster_colours(k: int) -> list[str]:
-    """Return a colour for each of k clusters; they recur, since more of them cannot be told apart."""
-    return [_CLUSTERS[place % len(_CLUSTERS)] for place in range(k)]
+def palettes(k: int) -> dict[str, list[str]]:
+    """Return the colors of trust, of clusters (which recur: more cannot be told apart), verdicts and values."""
+    interpolate = require("bokeh.palettes", "report", _CALLER).interp_palette
+    return {
+        "trust": list(interpolate(_TRUST, _SIZE)),
+        "values": list(interpolate(_VALUES, _SIZE)),
+        "cluster": [*(_CLUSTERS[place % len(_CLUSTERS)] for place in range(k)), VERDICT_COLORS[-1]],
+        "verdict": list(VERDICT_COLORS),
+        "levels": [*_CLUSTERS[:10], VERDICT_COLORS[-1]],
+    }

@@ -1,4 +1,4 @@
-"""What the user passes to the page along with the result: features, columns, ids, coordinates, texts, images."""
+"""Inputs of the page besides the result: features, columns, ids, positions on the map, texts, images."""
 
 from __future__ import annotations
 
@@ -183,6 +183,16 @@ class Column(NamedTuple):
     describes: bool = True
     """Whether clusters are described in it."""
 
+    @property
+    def is_year(self) -> bool:
+        """Whether the values are years, which are written without separators."""
+        if self.kind != "number":
+            return False
+        if self.values is None:
+            return "year" in self.name.lower()
+        known = self.values[~np.isnan(self.values)]
+        return bool(known.size and ((known == np.round(known)) & (known >= 1700) & (known <= 2100)).all())
+
     def text(self, row: int) -> str | None:
         """Return a value as a person would write it."""
         value = self.values[row]
@@ -220,7 +230,7 @@ def check_inputs(
     ids: Any = None,
     texts: Any = None,
     images: Any = None,
-    coordinates: Any = None,
+    map: Any = None,
     feature_names: Any = None,
     describe_by: Any = None,
     row_numbers: Any = None,
@@ -245,7 +255,7 @@ def check_inputs(
         features,
         [column for column in columns if column.name not in identifiers],
         identifiers,
-        check_coordinates(coordinates, n),
+        check_map(map, n, columns),
         check_images(images, n),
         None if texts is None else texts_for_each(texts, n),
         check_row_numbers(row_numbers, n),
@@ -350,22 +360,35 @@ def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None
     return Features(rows, names, frame is not None or feature_names is not None)
 
 
-def check_coordinates(coordinates: Any, n_points: int) -> tuple[FloatArray, tuple[str, str]] | None:
-    """Return two coordinates for each point and their names, from (n, 2) numbers or a frame of two columns."""
-    if coordinates is None:
+def check_map(
+    map: Any, n_points: int, columns: list[Column] | None = None
+) -> tuple[FloatArray, tuple[str, str]] | None:
+    """Return two coordinates for each point and their names: (n, 2) numbers, a frame, or the names of two columns."""
+    if map is None:
         return None
-    frame = _frame(coordinates)
+    if isinstance(map, list | tuple) and len(map) == 2 and all(isinstance(name, str) for name in map):
+        return _map_columns(map, columns or [])
+    frame = _frame(map)
     try:
-        values = np.asarray(coordinates if frame is None else frame.to_numpy(), dtype=np.float64)
+        values = np.asarray(map if frame is None else frame.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"coordinates must be (n, 2) numbers: {error}.") from error
+        raise TypeError(f"map must be (n, 2) numbers or the names of two columns: {error}.") from error
     if values.shape != (n_points, 2):
-        raise ValueError(
-            f"coordinates must have shape ({n_points}, 2), two numbers for each point, got {values.shape}."
-        )
+        raise ValueError(f"map must have shape ({n_points}, 2), two numbers for each point, got {values.shape}.")
     if not np.isfinite(values).all():
-        raise ValueError("coordinates contains NaN or infinity: every point needs two finite numbers.")
+        raise ValueError("map contains NaN or infinity: every point needs two finite numbers.")
     return values, ("x", "y") if frame is None else (str(frame.columns[0]), str(frame.columns[1]))
+
+
+def _map_columns(names: Any, columns: list[Column]) -> tuple[FloatArray, tuple[str, str]]:
+    """Return two columns as coordinates; missing values lie in the middle."""
+    by_name = {column.name: column.values for column in columns if column.kind in ("number", "date")}
+    for name in names:
+        if name not in by_name:
+            raise ValueError(f"map names {name!r}, which is not a column of numbers or dates.")
+    values = np.column_stack([by_name[name] for name in names])
+    middle = np.nanmedian(values, axis=0) if np.isfinite(values).any(axis=0).all() else np.zeros(2)
+    return np.where(np.isfinite(values), values, middle), (names[0], names[1])
 
 
 def check_row_numbers(rows: Any, n_points: int) -> IntArray:

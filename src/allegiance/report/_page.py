@@ -1,18 +1,20 @@
-"""The page and its words: as text, as a file, or inside a notebook; and what a server answers about single points."""
+"""The page: as text, as a file, or inside a notebook; and the records of single points for a server."""
 
 from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.validation import IntArray, require
+from allegiance._core.validation import IntArray, is_sparse, require
+from allegiance.drivers import drivers as find_drivers
 from allegiance.fitting import NOISE
 from allegiance.io import check_writable, write_whole
 from allegiance.notebook import element, markup
@@ -27,19 +29,21 @@ from allegiance.results import (
 
 from . import _data
 from ._data import Groups, PageSample
-from ._describe import Neighbours, describe, described, result_traits
-from ._figures import VERDICT_COLOURS, Projection, cluster_colours, draw_figures, project, trust_palette
-from ._inputs import check_inputs
+from ._describe import Neighbours, describe, described, heat_map, result_traits
+from ._figures import draw_figures, palettes, project
+from ._inputs import EXCERPT, Inputs, check_inputs
 
 _FOLDER = Path(__file__).parent
 #: The page's scripts, in the order in which they run.
 _SCRIPTS = (
     "elements.js", "points.js", "state.js", "tally.js", "theme.js", "density.js", "figures.js", "store.js", "audit.js",
-    "exports.js", "cards.js", "table.js", "start.js",
+    "exports.js", "cards.js", "columns.js", "table.js", "start.js",
 )  # fmt: skip
 _TITLE = "Clustering report"
-#: Clusters listed before the reader asks for all.
-_CLUSTERS_LISTED = 15
+#: Entries listed before the reader asks for all.
+_LISTED = {"clusters": 15, "columns": 12, "drivers": 8, "rule": 12}
+#: Clusters up to which rivals are shown as a matrix, and pairs listed otherwise.
+_MATRIX, _PAIRS = 15, 15
 #: Labels to audit: half drawn at random, half the first to review.
 AUDITED = 60
 #: Longest side of the image in a record, characters of its text, and of an id.
@@ -67,50 +71,73 @@ class Page:
     """A result and all that the page shows of it; arguments as in :func:`render_report`."""
 
     def __init__(
-        self, result: AffinityResult, X: Any = None, *, title: str | None = None, names: Any = None, **settings: Any
+        self,
+        result: AffinityResult,
+        X: Any = None,
+        *,
+        title: str | None = None,
+        names: Any = None,
+        drivers: Any = None,
+        notes: Any = (),
+        provenance: Mapping[str, str] | None = None,
+        **settings: Any,
     ) -> None:
         self.inputs = check_inputs(result, X, **settings)
         self.title = title or _TITLE
+        self._notes, self._provenance = list(notes), dict(provenance or {})
+        self._drivers = self._find_drivers(result) if drivers is None else drivers or None
         self.audit_sample, self.audit_rows, self.audit_random = _audit_queue(result)
         self._profiles, self._traits = result_traits(result, self.inputs.columns)
         self._typical = _data.typical_members(result)
         self.nonce = ""
         """The word that scripts of the page carry, known once it was rendered."""
+        self._before: AffinityResult | None = None
         self._show(result, None)
         self.names = self._cluster_names(result, names)
         """By label, empty where the label says it all."""
+
+    def _find_drivers(self, result: AffinityResult) -> Any:
+        """Return the drivers of the clusters in the features or, without them, in the table; None without either."""
+        features, table = self.inputs.features, self.inputs.table
+        columns = [column.name for column in self.inputs.columns if column.describes and column.kind != "text"]
+        if result.classes.size < 2 or (features is None and not columns):
+            return None
+        if features is not None and (table is None or not set(features.names) <= set(table.columns)):
+            return find_drivers(result, features.rows, names=features.names)
+        columns = columns if features is None else features.names
+        return find_drivers(result, table.select(columns).to_native(), scale=True)
 
     def _show(self, result: AffinityResult, audit: Any) -> None:
         """Choose which points the page shows, and where."""
         self.result, self._audit = result, audit
         self.groups = _data.group_points(result)
         self.sample = _data.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
-        self._bands = _data.sorted_profile(self.groups)
-        self._projection = project(result, self.inputs, self.groups)
+        self._axes = project(result, self.inputs, self.groups)
 
     def with_audit(self, audit: Any) -> Page:
         """Return the page with trust as it is after an audit, and the same labels to audit."""
         page = copy(self)
+        page._before = self._before or self.result
         page._show(audit.result, audit)
         return page
 
-    def _cluster_names(self, result: AffinityResult, given: Any) -> dict[str, str]:
-        made = describe(self.inputs.columns, self._traits)
-        numbered = result.classes.dtype.kind in "iuf"
-        chosen = check_names(result.classes, given).items()
-        made_up = [each.name if numbered else "" for each in made]
-        return {label: name or other for (label, name), other in zip(chosen, made_up, strict=True)}
+    def _cluster_names(self, result: AffinityResult, names: Any) -> dict[str, str]:
+        """Return the user's names by label; by default numbered clusters are named by what sets them apart."""
+        described_names = [each.name for each in describe(self.inputs.columns, self._traits)]
+        is_numbered = result.classes.dtype.kind in "iuf"
+        chosen = check_names(result.classes, names).items()
+        made = described_names if is_numbered else [""] * len(described_names)
+        return {label: name or other for (label, name), other in zip(chosen, made, strict=True)}
 
     def html(self, *, served: bool = False) -> str:
         """Return the page; ``served`` by a server that keeps decisions and sends the content policy as a header."""
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
         levels, sums = _data.count_levels(groups)
         counts, on_page = groups.counts, _data.places(sample, len(result))
-        names = [self.names[label] for label in groups.labels]
-        shown_names = [display_name(label, self.names[label]) for label in groups.labels]
         kept_media = _data.media(inputs, sample, self._typical)
         point_data = self.points(sample.rows, sample.kind)
         left_out = [c.name for c, kept in zip(inputs.columns, point_data["values"], strict=True) if kept is None]
+        shares = {} if self._drivers is None else self._drivers.shares
         page_data = {
             "quantity": groups.word,
             "calibrated": result._calibrated,
@@ -120,26 +147,26 @@ class Page:
             "atypical": ATYPICAL,
             "steps": _data.STEPS,
             "labels": [*groups.labels, str(NOISE)],
-            "clusterNames": names,
+            "clusterNames": [self.names[label] for label in groups.labels],
             "levels": levels.tolist(),
             "sums": sums.round(6).tolist() if result._calibrated else None,
-            "colours": {
-                "trust": trust_palette(),
-                "cluster": [*cluster_colours(len(groups.clusters)), VERDICT_COLOURS[-1]],
-                "verdict": VERDICT_COLOURS,
-            },
+            "colors": palettes(len(groups.clusters)),
+            "axes": [
+                {"name": one.name, "labels": one.labels, "caption": one.description, "limits": one.limits}
+                for one in self._axes
+            ],
             "weights": None if sample.is_complete else sample.weights,
             "idNames": list(inputs.ids),
             "table": described(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
             "near": _data.near_members(inputs, result, sample),
+            "rivals": groups.rivals.tolist(),
             "clusters": [
                 {
-                    "rivals": rivals,
                     "typical": on_page[self._typical[code]].tolist(),
                     "traits": [[t.column, t.level, *(float(f"{v:.6g}") for v in t[2:])] for t in self._traits[code]],
                 }
-                for rivals, code in zip(groups.rivals, np.argsort(groups.place).tolist(), strict=True)
+                for code in np.argsort(groups.place).tolist()
             ],
             "audit": {
                 "points": on_page[self.audit_rows].tolist(),
@@ -150,10 +177,9 @@ class Page:
             **kept_media,
             **point_data,
         }
-        overall = float(np.nanmean(groups.values)) if sum(counts[:3]) else np.nan
         to_json = require("jinja2.utils", "report", "report()").htmlsafe_json_dumps
         bokeh_json = require("bokeh.core.json_encoder", "report", "report()").serialize_json
-        figures = draw_figures(_data.counts_in_bins(levels.sum(axis=0)), groups, self._projection, self._bands)
+        figures = draw_figures(_data.counts_in_bins(levels.sum(axis=0)), groups, self._axes[0])
         # JSON in which no character means anything to HTML.
         embedded = {"figures": to_json(figures, dumps=bokeh_json), "page": to_json(page_data)}
         # Only scripts with this word run: names from the data cannot know it.
@@ -161,6 +187,7 @@ class Page:
         resources = require("bokeh.resources", "report", "report()").Resources(
             mode="inline", components=["bokeh"], log_level="error"
         )
+        k = len(groups.clusters)
         return _fill(
             "report.html.j2",
             embedded=embedded,
@@ -169,29 +196,43 @@ class Page:
             bokeh_scripts=resources.js_raw,
             scripts=_SCRIPTS,
             title=self.title,
-            subtitle=f"{count(len(result), 'point')}, {count(result.classes.size, 'cluster')}",
-            answer=answer(result, groups, self._audit),
+            subtitle=f"{count(len(result), 'point')} in {count(k, 'cluster')}",
+            answer=answer(result, groups, self._audit, self._notes, self._drivers),
+            tiles=tiles(result, groups, self._audit, self._before, self._drivers, self._provenance, inputs.features),
+            drivers=self._drivers,
+            listed=_LISTED,
+            heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
             groups=groups,
-            names=shown_names,
+            pairs=[] if k <= _MATRIX else _data.rival_pairs(groups, _PAIRS),
+            names=[display_name(label, self.names[label]) for label in groups.labels],
             percent=percent,
-            clusters_listed=_CLUSTERS_LISTED,
-            overall=overall if self._audit is None else self._audit.share_right,
+            overall=self._overall(),
             data=page_data,
-            map_description=self._projection.description,
+            map_description=self._axes[0].description,
             note=sample_note(
                 sample, {name: len(kept) for name, kept in kept_media.items() if kept is not None}, left_out
             ),
-            computed=computed(result, self._projection),
+            export_note=export_note(inputs, sample, left_out, served),
+            provenance=self._provenance,
+            computed=computed(result),
         )
+
+    def _overall(self) -> str:
+        """Return the replication of all labels or, after an audit, the share that is right."""
+        share = self.groups.summary.replication if self._audit is None else self._audit.share_right
+        return "-" if share is None else percent(share)
 
     def points(self, rows: IntArray, kind: Any = None) -> dict[str, Any]:
         """Return some points in the form in which the page holds them; by default those that were not on it."""
-        numbers, xy = self.inputs.row_numbers, self._projection.xy
+        numbers = self.inputs.row_numbers
         kind = np.full(rows.size, 4) if kind is None else kind
-        columns = _data.point_columns(self.result, rows, kind, self.groups, xy, self._bands)
+        columns = _data.point_columns(self.result, rows, kind, self.groups, [one.xy for one in self._axes])
         columns["row"] = _data.unsigned(numbers[rows], int(numbers.max(initial=0)))
+        reasons, columns["reason"] = np.unique(self.result._reasons(rows), return_inverse=True)
+        columns["reason"] = columns["reason"].astype(np.uint16)
         return {
             "columns": {name: _data.packed(column) for name, column in columns.items()},
+            "reasons": reasons.tolist(),
             "ids": [[str(column[row])[:_ID_LENGTH] for row in rows.tolist()] for column in self.inputs.ids.values()],
             "values": _data.table_columns(self.inputs.columns, rows),
         }
@@ -310,58 +351,104 @@ def page_frame(height: int, title: str, **settings: Any) -> str:
     return markup(element("iframe", **settings, title=title, **style))
 
 
-NBSP_PERCENT = "\u00a0%"
 _LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
 
 
 def percent(share: float) -> str:
-    """Return a share with a percent sign that stays on its line; a dash for NaN."""
-    return "-" if np.isnan(share) else f"{100.0 * share:.0f}{NBSP_PERCENT}"
+    """Return a share in percent; a dash for NaN."""
+    return "-" if np.isnan(share) else f"{100.0 * share:.0f}%"
 
 
-def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> dict[str, Any]:
-    """Say how many labels would come back, which cluster to look at first, and what else a reader should know.
+def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any], drivers: Any) -> dict[str, Any]:
+    """Return the headline: problems that change the answer, then replication, then where to start; and other facts.
 
-    A number in the second sentence stands for the name of the cluster in that place of the page.
+    A number in ``start`` stands for the name of the cluster in that place of the page.
     """
-    summary = result.summary()
-    more = summary.problems[1:]
-    first, *notes = [line for line in summary.headlines() if line not in more]
-    second = _trouble(result, groups)
-    if not summary.n_labels:
-        first, second = "No point has a label: all are noise", []
-    elif audit is not None:
-        first = audit.sentence()
-    elif result._audited is not None:
-        share, labels = percent(float(np.nanmean(result.trust))), count(summary.n_labels, "label")
-        first = f"After the audit about {share} of {labels} are right"
-    elif not result._calibrated:
-        notes.append("How many labels would come back was not estimated: trust(X, labels) does it")
-    first, *notes = (f"{line.removesuffix('.').replace(' %', NBSP_PERCENT)}." for line in (first, *notes))
-    return {"first": first, "second": second, "warning": " ".join(more), "notes": notes}
+    summary = groups.summary
+    problems = [] if result._audited is not None else summary.problems
+    replication = summary.sentence if audit is None else audit.sentence()
+    flags = [] if drivers is None else list(drivers.flags)
+    facts = summary.headlines()
+    return {
+        "problems": [str(getattr(one, "text", one)) for one in problems],
+        "replication": "" if result.classes.size == 1 and problems else replication,
+        "start": _where_to_start(result, groups),
+        "findings": [
+            {"text": str(getattr(one, "text", one)), "remedy": getattr(one, "remedy", "")} for one in [*notes, *flags]
+        ],
+        "facts": facts[facts.index(summary.sentence) + 1 :] if summary.sentence in facts else facts[1:],
+    }
 
 
-def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
-    """Say which cluster to look at first."""
-    if result.classes.size == 1:
-        return ["With one cluster there is no rival, so this says nothing about the clustering."]
+def _where_to_start(result: AffinityResult, groups: Groups) -> list[str | int]:
+    """Return a sentence about the cluster to check first."""
     worst = groups.clusters[0]
-    if not sum(groups.counts[1:3]):
-        return ["Every label is firm."]
-    if result._calibrated:
-        word = "would come back" if result._audited is None else "are right"
-        finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
-    else:
-        finding = f"{worst.points - worst.firm:,} of its {count(worst.points, 'label')} are not firm"
-    said: list[str | int] = ["Look first at cluster ", 0, f": {finding}"]
-    if groups.rivals[0]:
-        said += ["; its usual rival is ", groups.rivals[0][0][0]]
-    return [*said, "."]
+    if result.classes.size == 1 or not result._calibrated or not sum(groups.counts[1:3]):
+        return []
+    word = "would hold up" if result._audited is None else "are right"
+    sentence: list[str | int] = ["Check cluster ", 0, f" first: {percent(worst.replication)} of its "]
+    sentence.append(f"{count(worst.points, 'label')} {word}")
+    if groups.rivals[0].any():
+        sentence += [", and it is most often confused with ", int(groups.rivals[0].argmax())]
+    return [*sentence, "."]
+
+
+class Tile(NamedTuple):
+    """One of the first facts of the page."""
+
+    title: str
+    value: str
+    note: str
+    bar: Mapping[str, float | None] | None = None
+    """Value, interval and replication of unclustered data, from 0 to 1."""
+    verdicts: list[int] | None = None
+    alarm: bool = False
+
+
+def tiles(
+    result: AffinityResult, groups: Groups, audit: Any, before: Any, drivers: Any, provenance: Any, features: Any
+) -> list[Tile]:
+    """Return the first facts of the page."""
+    summary, counts = groups.summary, groups.counts
+    labels, is_audited = sum(counts[:3]), result._audited is not None
+    null = None if summary._trust_map is None else getattr(summary._trust_map, "null_replication", None)
+    shown = []
+    share, interval = summary.replication, summary.replication_interval
+    if audit is not None:
+        earlier = np.nan if before is None else before.replication
+        note = f"95% interval: {_interval(audit.interval)}. Before the audit, {percent(earlier)} would hold up."
+        bar = {"value": audit.share_right, "low": audit.interval[0], "high": audit.interval[1], "mark": None}
+        shown.append(Tile("Right, by the audit", percent(audit.share_right), note, bar))
+    elif is_audited and share is not None:
+        shown.append(Tile("Right, by the audit", percent(share), "Estimated from the labels that were checked"))
+    elif share is not None and interval is not None and labels:
+        bar = {"value": share, "low": interval[0], "high": interval[1], "mark": null}
+        title = "Replication: labels that would hold up on a fresh sample"
+        shown.append(Tile(title, percent(share), f"90% prediction interval: {_interval(interval)}", bar))
+    word = "labels" if result._calibrated else "labels, by own affinity"
+    note = f"{counts[2] / max(labels, 1):.1%} of {labels:,} {word}; {counts[1]:,} are borderline"
+    shown.append(Tile("Doubtful labels", f"{counts[2]:,}", note, verdicts=counts[:3]))
+    title = f"Compared with unclustered data{' (before the audit)' if is_audited else ''}"
+    if null is not None:
+        note = f"{percent(null)} would hold up in data without clusters, too: no evidence of clusters"
+        shown.append(Tile(title, "No better", note, alarm=True))
+    elif result._calibrated and result.classes.size > 1 and features is not None and not is_sparse(features.rows):
+        shown.append(Tile(title, "Better", "More labels hold up than in comparable data without clusters"))
+    if drivers is not None and drivers.shares:
+        top = ", ".join(list(drivers.shares)[:3])
+        note = "No single column matters" if drivers.is_diffuse else f"Strongest: {top}"
+        value = provenance.get("columns used", "").partition(":")[0] or f"{len(drivers.shares):,}"
+        shown.append(Tile("Columns used", value, note))
+    return shown
+
+
+def _interval(interval: tuple[float, float]) -> str:
+    return f"{100 * interval[0]:.0f}-{percent(interval[1])}"
 
 
 def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -> str:
     """Say which points are on the page, how many have an image or a text, and which columns had no room."""
-    note = f"The page holds all {count(sample.rows.size, 'point')}."
+    note = f"The page contains all {count(sample.rows.size, 'point')}."
     if not sample.is_complete:
         kinds = (
             ("those to review first and a sample, together", "labels that are not firm"),
@@ -374,30 +461,46 @@ def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -
             if of
         ]
         note = (
-            f"The page holds {', '.join(parts)}. Counts of clusters, histogram and threshold refer to all points; "
+            f"The page contains {', '.join(parts)}. Counts of clusters, histogram and threshold refer to all points; "
             "counts of a selection or a search are scaled up from the points on the page."
         )
     for name, number in kept.items():
         if number < sample.rows.size:
-            note += f" {name.capitalize()} are kept for {count(number, 'point')}: typical members and those to review."
+            note += f" It has {name} of {count(number, 'point')}: typical members and those to review."
     if left_out:
         listed = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
-        note += f" The page has no room for {count(len(left_out), 'column')} of the table ({listed})."
+        note += f" It has no room for {count(len(left_out), 'column')} of the table ({listed})."
     return note
 
 
-def computed(result: AffinityResult, projection: Projection) -> dict[str, str]:
-    """Say how everything was computed."""
+def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served: bool) -> str:
+    """Say which rows and columns the exported table has."""
+    total = sum(of for _, of in sample.parts)
+    if served or sample.is_complete:
+        note = f"The exported table has all {count(total, 'row')}"
+    else:
+        note = f"The exported table has the {sample.rows.size:,} rows on this page, a sample of {total:,}"
+    if not served:
+        texts = [c for c in inputs.columns if c.kind == "text"]
+        if any(len(text or "") > EXCERPT for column in texts for text in column.values):
+            note += f"; texts are cut at {EXCERPT:,} characters"
+        if left_out:
+            note += f"; it lacks {count(len(left_out), 'column')} that the page has no room for"
+    return f"{note}."
+
+
+def computed(result: AffinityResult) -> dict[str, str]:
+    """Return how everything was computed."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
     if result._trust_map is not None:
-        what = "right, from the audit and" if result._audited is not None else "there again in a repeat, from"
-        trust = f"the chance that a label is {what} what comes back when parts of the data are clustered again"
+        trust = "the probability that a label would hold up on a fresh sample, from re-clustering parts of the data"
+        if result._audited is not None:
+            trust = "the probability that a label is right, from the audit and from re-clustering parts of the data"
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     return {
         "trust": trust,
-        **({} if result._trust_map is None else {"repeats": result._trust_map.note}),
+        **({} if result._trust_map is None else {"clusterer": result._trust_map.note}),
         **result.summary().measurement(),
-        "precision": f"95 % intervals within ±{result._how.eps:g} asked for (eps)",
-        "map": projection.description,
+        "precision": f"95% intervals within ±{result._how.eps:g} requested (eps)",
         "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
     }

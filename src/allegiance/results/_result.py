@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -439,12 +439,15 @@ class AffinityResult(Shown):
         ids: Any = None,
         texts: Any = None,
         images: Any = None,
-        coordinates: Any = None,
+        map: Any = None,
         feature_names: Any = None,
         describe_by: Any = None,
         row_numbers: Any = None,
         names: Any = None,
         title: str | None = None,
+        drivers: Any = None,
+        notes: Iterable[Any] = (),
+        provenance: Mapping[str, str] | None = None,
     ) -> Path | InlinePage:
         """Write an HTML page for exploring the result and reviewing labels, and return its path.
 
@@ -468,8 +471,10 @@ class AffinityResult(Shown):
             (n,) a document for each point.
         images
             (n, height, width) or (n, height, width, 3) an image for each point, or (n,) paths of files.
-        coordinates
-            (n, 2) positions on the map, or a frame of two columns; by default two principal components.
+        map
+            (n, 2) positions on the map, such as a UMAP embedding, a frame of two columns, or the names of two columns
+            of ``data``. By default the axes separate the clusters best; the page also offers principal components and
+            any two columns.
         feature_names
             (d,) names of the columns of X; by default those of a frame.
         describe_by
@@ -480,12 +485,19 @@ class AffinityResult(Shown):
             Cluster names by label, as a dict; by default they are made from what sets a cluster apart.
         title
             The heading of the page.
+        drivers
+            What :meth:`drivers` returns; by default it is computed. False leaves it out.
+        notes
+            Sentences, or findings with ``text`` and ``remedy``, about the data: they come first on the page.
+        provenance
+            Facts about the origin of the data and the labels by name, such as "columns used".
         """
         from allegiance.report import write_report
 
         return write_report(
-            self, path, X, data=data, ids=ids, texts=texts, images=images, coordinates=coordinates,
-            feature_names=feature_names, describe_by=describe_by, row_numbers=row_numbers, names=names, title=title,
+            self, path, X, data=data, ids=ids, texts=texts, images=images, map=map, feature_names=feature_names,
+            describe_by=describe_by, row_numbers=row_numbers, names=names, title=title, drivers=drivers, notes=notes,
+            provenance=provenance,
         )  # fmt: skip
 
     def serve(
@@ -501,12 +513,15 @@ class AffinityResult(Shown):
         ids: Any = None,
         texts: Any = None,
         images: Any = None,
-        coordinates: Any = None,
+        map: Any = None,
         feature_names: Any = None,
         describe_by: Any = None,
         row_numbers: Any = None,
         names: Any = None,
         title: str | None = None,
+        drivers: Any = None,
+        notes: Iterable[Any] = (),
+        provenance: Mapping[str, str] | None = None,
     ) -> Review:
         """Serve the page of :meth:`report` on this machine, and keep decisions about labels in a log.
 
@@ -520,16 +535,16 @@ class AffinityResult(Shown):
             The file that decisions are appended to.
         host, port, allow_hosts, open_browser
             As in :func:`allegiance.review.serve`.
-        data, ids, texts, images, coordinates, feature_names, describe_by, row_numbers, names, title
+        data, ids, texts, images, map, feature_names, describe_by, row_numbers, names, title, drivers, notes, provenance
             As in :meth:`report`.
         """
         from allegiance.review import serve
 
         return serve(
             self, X, log=log, host=host, port=port, allow_hosts=allow_hosts, open_browser=open_browser, data=data,
-            ids=ids, texts=texts, images=images, coordinates=coordinates, feature_names=feature_names,
-            describe_by=describe_by, row_numbers=row_numbers, names=names,
-            title=title or "Review of a clustering",
+            ids=ids, texts=texts, images=images, map=map, feature_names=feature_names, describe_by=describe_by,
+            row_numbers=row_numbers, names=names, title=title or "Review of a clustering", drivers=drivers, notes=notes,
+            provenance=provenance,
         )  # fmt: skip
 
     def audit_sample(self, n: int = 60, *, random: float = 0.5, random_state: Any = 0) -> AuditSample:

@@ -83,8 +83,8 @@ def serve(
     open_browser
         Whether to open the page in a browser; by default yes, but in a notebook, which shows it in the cell.
     **settings
-        As in ``result.report``: ``data``, ``ids``, ``texts``, ``images``, ``coordinates``,
-        ``feature_names``, ``row_numbers``, ``names``, ``title``.
+        As in ``result.report``: ``data``, ``ids``, ``texts``, ``images``, ``map``, ``feature_names``,
+        ``row_numbers``, ``names``, ``title``, ``drivers``, ``notes``, ``provenance``.
 
     Returns
     -------

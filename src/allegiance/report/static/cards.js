@@ -1,5 +1,5 @@
 // A closer look: the card of a point, the card of a cluster, and the legend of the map.
-// Values that speak for a cluster, listed on a card.
+// Values that are evidence for a cluster, listed on a card.
 const MOST_EVIDENCE = 5;
 
 function definitions(entries, className) {
@@ -55,7 +55,7 @@ function ownAffinity(points, point) {
 
 function typicality(points, point) {
   const value = points.columns.typicality[point];
-  if (value < points.page.atypical) return element("span", "unlike its cluster", "atypical");
+  if (value < points.page.atypical) return element("span", "outlier", "atypical");
   return element("span", Number.isNaN(value) ? "-" : value.toFixed(2));
 }
 
@@ -126,18 +126,21 @@ function pointCard(points, decisions, point, { act, mark }) {
     ...(page.calibrated ? [["trust", points.trust(point)]] : []),
     ["verdict", verdictKey(points.verdict(point))],
     ["rival", named(points.rival(point))],
-    ["own affinity", ownAffinity(points, point)],
-    ["typicality", typicality(points, point)],
+    ["priority", points.priority(point)],
+    ...(points.reason(point) ? [["reason", points.reason(point)]] : []),
   ];
   card.append(part("The label", definitions(facts)));
   const affinities = points.affinities(point).map(([name, value]) => [name, value, value.toFixed(2)]);
+  const details = definitions([["own affinity", ownAffinity(points, point)], ["typicality", typicality(points, point)]]);
   const evidence = points.evidence(point);
   const [own, rival] = points.opponents(point).map((code) => page.names[code]);
   if (page.table.length && own !== rival) {
-    card.append(part(`Speaks for ${own}`, evidenceList(evidence.filter(({ weight }) => weight > 0))));
-    card.append(part(`Speaks for ${rival}`, evidenceList(evidence.filter(({ weight }) => weight < 0))));
+    card.append(part(`Evidence for ${own}`, evidenceList(evidence.filter(({ weight }) => weight > 0))));
+    card.append(part(`Evidence for ${rival}`, evidenceList(evidence.filter(({ weight }) => weight < 0))));
   }
-  card.append(part("Largest affinities", bars(affinities, 1)));
+  const more = element("details", [element("summary", "Affinities"), details, bars(affinities, 1)], "part");
+  more.open = !page.calibrated;
+  card.append(more);
   const near = element("div", undefined, "near");
   const showNear = (lists) =>
     near.replaceChildren(...lists.map((listed, i) => (listed.length ? part(`Nearest in ${[own, rival][i]}`, members(points, listed, mark)) : "")));
@@ -157,7 +160,7 @@ function pointCard(points, decisions, point, { act, mark }) {
   return card;
 }
 
-// What a cluster is like: its name, its traits next to the rest, its rivals, its typical members.
+// A cluster: its name, its traits compared with the other clusters, its rivals, its typical members.
 function clusterCard(points, decisions, code, { mark, renamed }) {
   const { page } = points;
   const data = page.clusters[code];
@@ -180,32 +183,37 @@ function clusterCard(points, decisions, code, { mark, renamed }) {
     });
     card.append(part("What sets it apart", bars(entries, strongest, true)));
   }
-  const rivals = data.rivals.map(([rival, count]) => [page.names[rival], count, withCommas(count)]);
-  const doubtful = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "Every label is firm.", "hint");
-  card.append(part("Rivals of its labels that are not firm", doubtful));
+  const counts = page.rivals[code].map((count, rival) => [page.names[rival], count, withCommas(count)]);
+  const rivals = counts.filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, 3);
+  const weak = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "All labels are firm.", "hint");
+  card.append(part("Rivals of its borderline and doubtful labels", weak));
   if (data.typical.length) card.append(part("Most typical members", members(points, data.typical, mark)));
   return card;
 }
 
-function scale(colours, quantity) {
+function scale({ names, ends }) {
   const bar = element("span", undefined, "scale");
-  bar.style.background = `linear-gradient(to right, ${colours.names.filter((_, i) => i % 15 === 0).join(", ")})`;
-  return [element("span", `${quantity} ${colours.lowest.toFixed(1)}`), bar, element("span", "1.0")];
+  const step = Math.max(1, Math.floor(names.length / 16));
+  bar.style.background = `linear-gradient(to right, ${names.slice(0, 256).filter((_, i) => i % step === 0).join(", ")})`;
+  return [element("span", ends[0]), bar, element("span", ends[1])];
 }
 
 const MOST_NAMED = 12;
 
-function drawLegend(state, colours) {
+function drawLegend(state, colors) {
   const { page } = state.points;
-  const legend = byId("legend");
-  const key = (name, i) => {
-    const node = element("span", name, "chip-key");
-    node.style.setProperty("--chip", colours.names[i]);
+  const key = (name, color) => {
+    const node = element("span", element("span", name), "chip-key");
+    node.style.setProperty("--chip", color);
     return node;
   };
-  const clusters = page.names.slice(0, Math.min(MOST_NAMED, page.clusters.length)).map(key);
-  const rest = page.clusters.length - clusters.length;
-  if (rest > 0) clusters.push(element("span", `and ${rest} more, coloured as in the table of clusters`));
-  const verdicts = page.verdicts.filter((_, i) => i < 3 || page.counts[3]).map(key);
-  legend.replaceChildren(...{ trust: scale(colours, page.quantity), cluster: clusters, verdict: verdicts }[state.colour]);
+  let entries;
+  if (colors.ends) entries = scale(colors);
+  else if (colors.keys) entries = colors.keys.map(([name, color]) => key(name, color));
+  else {
+    const names = colors.kind === "cluster" ? page.names.slice(0, page.clusters.length) : page.verdicts.slice(0, page.counts[3] ? 4 : 3);
+    entries = names.slice(0, MOST_NAMED).map((name, i) => key(name, colors.names[i]));
+    if (names.length > MOST_NAMED) entries.push(element("span", `and ${names.length - MOST_NAMED} more, colored as in the table of clusters`));
+  }
+  byId("legend").replaceChildren(...entries);
 }

@@ -1,19 +1,18 @@
-// Many points as the pixels of an image: what they are by its colours, how many they are by its strength.
+// Many points as the pixels of an image: what they are by its colors, how many they are by its strength.
 // Pixels of the screen along the side of one pixel of the image.
 const CELL = 3;
 
 // Return the pixels of the points inside the view { x0, x1, y0, y1, width, height }, the lowest row first. Without
-// colours only the points that are not looked at are drawn.
-function density(state, colours, view, dimColour) {
+// colors only the points that are not selected are drawn.
+function density(state, { x, y }, colors, view, dimColor) {
   const { points } = state;
-  const { x, y } = points.columns;
   const width = Math.max(1, Math.round(view.width / CELL));
   const height = Math.max(1, Math.round(view.height / CELL));
   const size = width * height;
   const inside = new Float64Array(size);
   const outside = new Float64Array(size);
   const light = new Float64Array(3 * size);
-  const channels = colours?.channels;
+  const channels = colors?.channels;
   const [perX, perY] = [width / (view.x1 - view.x0), height / (view.y1 - view.y0)];
   for (let point = 0; point < points.size; point++) {
     const column = Math.floor((x[point] - view.x0) * perX);
@@ -23,12 +22,12 @@ function density(state, colours, view, dimColour) {
     const weight = points.weight(point);
     if (!state.holds(point)) outside[cell] += weight;
     else if (channels) {
-      const from = 3 * colours.place(point);
+      const from = 3 * colors.place(point);
       inside[cell] += weight;
       for (let i = 0; i < 3; i++) light[3 * cell + i] += weight * channels[from + i];
     }
   }
-  return { width, height, pixels: pixelsOf(inside, outside, light, dimColour) };
+  return { width, height, pixels: pixelsOf(inside, outside, light, dimColor) };
 }
 
 function largest(counts) {
@@ -37,7 +36,7 @@ function largest(counts) {
   return most;
 }
 
-// Cells with points that are looked at take their mean colour; cells with only others are dim.
+// Cells with points that are looked at take their mean color; cells with only others are dim.
 function pixelsOf(inside, outside, light, dim) {
   const pixels = new Uint32Array(inside.length);
   const [top, topOutside] = [Math.log1p(largest(inside)), Math.log1p(largest(outside))];

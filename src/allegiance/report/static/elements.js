@@ -55,10 +55,10 @@ function sum(numbers, first = 0, end = numbers.length) {
 }
 
 // Formats are made once: `toLocaleString` makes one for each number.
-const formats = [0, 1, 2].map((digits) => new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits }));
+const formats = [0, 1, 2].map((digits) => new Intl.NumberFormat("en-US", { maximumFractionDigits: digits }));
 
 const withCommas = (number) => formats[0].format(Math.round(number));
-const percent = (part, whole, digits = 1) => (whole ? ((100 * part) / whole).toFixed(digits) + "\u00a0%" : "-");
+const percent = (part, whole, digits = 1) => (whole ? ((100 * part) / whole).toFixed(digits) + "%" : "-");
 
 // A value of a column as a person would write it; `fine` keeps all digits.
 function written(column, value, fine = false) {
@@ -68,6 +68,7 @@ function written(column, value, fine = false) {
     return value % 86400000 && fine ? text.slice(0, 19).replace("T", " ") : text.slice(0, 10);
   }
   if (column.kind !== "number" || (fine && !Number.isInteger(value))) return String(value);
+  if (column.year) return value.toFixed(0);
   const size = Math.abs(value);
   if (Number.isInteger(value)) return size < 10000 ? String(value) : formats[0].format(value);
   return size < 0.1 || size >= 1e9 ? String(Number(value.toPrecision(3))) : formats[size >= 100 ? 1 : 2].format(value);

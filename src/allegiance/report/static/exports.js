@@ -37,9 +37,10 @@ function tableAsCsv(decisions) {
   const added = [
     ["label", after],
     ["cluster_name", (p) => page.clusterNames[page.labels.indexOf(after(p))]],
-    ...(page.calibrated ? [["trust", number("trust")]] : []),
-    ["verdict", (p) => points.verdict(p)],
+    ...(page.calibrated ? [["trust", number("trust")], ["verdict", (p) => points.verdict(p)]] : []),
     ["rival", (p) => page.labels[columns.rival[p]]],
+    ["priority", number("priority")],
+    ["reason", (p) => points.reason(p)],
     ["own_affinity", number("own")],
     ["typicality", number("typicality")],
     ["label_before", before],

@@ -1,9 +1,12 @@
-// Map, histogram and profile: what is drawn in them, and what a brush or a click in them means.
-// Points up to which the map draws dots rather than a density, and the profile dots on the edges of its bands.
+// Map and histogram: what is drawn in them, and what a brush or a click in them means.
+// Points up to which the map draws dots rather than a density, and weak labels outlined on top of it.
 const MOST_DOTS = 5000;
-const MOST_EDGES = 2500;
+const MOST_WEAK = 1500;
 // Points up to which dots are large, with an outline.
 const FEW_DOTS = 2000;
+// Clusters up to which the map has their names, and characters of a name.
+const MOST_NAMES = 20;
+const NAME_LENGTH = 28;
 // Pixels within which a click finds a point.
 const REACH = 14;
 
@@ -21,6 +24,38 @@ function insideOf(geometry) {
   const [left, right] = [Math.min(x0, x1), Math.max(x0, x1)];
   const [low, high] = [Math.min(y0, y1), Math.max(y0, y1)];
   return (x, y) => x >= left && x <= right && y >= low && y <= high;
+}
+
+// Limits around most values: outliers lie on the edge.
+function robustLimits(values) {
+  const known = Float64Array.from(values).filter((value) => !Number.isNaN(value)).sort();
+  if (!known.length) return [0, 1];
+  const at = (share) => known[Math.round(share * (known.length - 1))];
+  const margin = 0.25 * (at(0.995) - at(0.005));
+  const [low, high] = margin ? [Math.max(known[0], at(0.005) - margin), Math.min(known.at(-1), at(0.995) + margin)] : [known[0], known.at(-1)];
+  const air = 0.04 * (high - low) || 0.04 * Math.max(Math.abs(low), 1);
+  return [low - air, high + air];
+}
+
+// Coordinates of all points for a choice of axes: those beyond the limits, or without a value, lie on the edge.
+function coordinates({ columns, page, size }, axes, valuesOf) {
+  const isColumns = Array.isArray(axes);
+  const raw = isColumns ? axes.map(valuesOf) : [columns[`x${axes}`], columns[`y${axes}`]];
+  const limits = isColumns ? raw.map(robustLimits) : page.axes[axes].limits;
+  const pinned = new Uint8Array(size);
+  const clipped = raw.map((values, side) => {
+    const [low, high] = limits[side];
+    const inset = 0.012 * (high - low);
+    return Float64Array.from({ length: size }, (_, point) => {
+      const value = Number.isNaN(values[point]) ? low : values[point];
+      if (value >= low && value <= high && !Number.isNaN(values[point])) return value;
+      pinned[point] = 1;
+      return value <= low ? low + inset : high - inset;
+    });
+  });
+  const names = isColumns ? axes.map((i) => page.table[i].name) : page.axes[axes].labels;
+  const caption = isColumns ? `${names[0]} and ${names[1]}` : page.axes[axes].caption;
+  return { x: clipped[0], y: clipped[1], limits, names, caption, pinned: sum(pinned) };
 }
 
 class FigureViews {
@@ -49,16 +84,54 @@ class FigureViews {
   }
 
   update(kinds) {
-    if (kinds.has("filter")) this.soon("drawMap", "drawProfile", "drawHistogram");
-    if (kinds.has("colour")) this.soon("drawMap", "drawProfile", "drawLegend");
+    if (kinds.has("axes")) this.setAxes();
+    if (kinds.has("filter")) this.soon("drawMap", "drawHistogram");
+    if (kinds.has("color")) this.soon("drawMap", "drawLegend");
     if (kinds.has("threshold")) this.soon("drawThreshold");
     if (kinds.has("marked")) this.soon("drawMarks");
   }
 
-  get colours() {
-    if (this.paintedBy !== this.state.colour) {
-      this.paintedBy = this.state.colour;
-      this.paint = new Colours(this.points, this.state.colour);
+  setAxes() {
+    const { map, points } = this;
+    this.places = null;
+    const { limits, names, caption, pinned } = this.xy;
+    map.x_range.setv({ start: limits[0][0], end: limits[0][1], reset_start: limits[0][0], reset_end: limits[0][1] });
+    map.y_range.setv({ start: limits[1][0], end: limits[1][1], reset_start: limits[1][0], reset_end: limits[1][1] });
+    [map.below[0], map.left[0]].forEach((axis, side) => {
+      axis.axis_label.text = names[side].length > 60 ? `${names[side].slice(0, 59)}…` : names[side];
+      this.setTicks(axis, Array.isArray(this.state.axes) ? points.page.table[this.state.axes[side]] : null);
+    });
+    say("map-caption", caption);
+    byId("figure-map").setAttribute("aria-label", `Map of the points: ${caption}`);
+    say("pinned", pinned ? `; ${withCommas(pinned)} far-off points lie on the edge` : "");
+    this.soon("drawMap", "drawMarks");
+  }
+
+  // Dates as dates, years without separators.
+  setTicks(axis, column) {
+    const { start, end } = axis === this.map.below[0] ? this.map.x_range : this.map.y_range;
+    if (column?.kind !== "date") {
+      axis.setv({ major_label_overrides: new Map(), ticker: this.ticker ?? axis.ticker });
+      return;
+    }
+    this.ticker ??= axis.ticker;
+    const ticks = [0.1, 0.3, 0.5, 0.7, 0.9].map((share) => start + share * (end - start));
+    const labels = new Map(ticks.map((tick) => [tick, written(column, tick)]));
+    axis.setv({ ticker: new (Bokeh.Models.get("FixedTicker"))({ ticks }), major_label_overrides: labels });
+  }
+
+  // Where the points lie on the map; points that a search adds make it stale.
+  get xy() {
+    if (this.places?.x.length !== this.points.size) {
+      this.places = coordinates(this.points, this.state.axes, (i) => this.points.tableColumn(i));
+    }
+    return this.places;
+  }
+
+  get colors() {
+    if (this.paintedBy !== this.state.color || this.paintedFor !== this.points.size) {
+      [this.paintedBy, this.paintedFor] = [this.state.color, this.points.size];
+      this.paint = new Colors(this.points, this.state.color);
     }
     return this.paint;
   }
@@ -69,32 +142,69 @@ class FigureViews {
     return { x0: x_range.start, x1: x_range.end, y0: y_range.start, y1: y_range.end, width: inner_width, height: inner_height };
   }
 
-  // Points that are looked at and visible, or null if there are more of them than dots can show.
+  // Points that are selected and visible: all of them, up to a limit (null beyond), and the weak ones.
   visible(view) {
-    const { x, y } = this.points.columns;
-    const found = [];
-    for (let point = 0; point < this.points.size; point++) {
+    const { x, y } = this.xy;
+    const { verdict } = this.points.columns;
+    let all = [];
+    const weak = [];
+    // From the end: labels to review first come last.
+    for (let point = this.points.size - 1; point >= 0; point--) {
       if (!this.state.holds(point)) continue;
       if (x[point] < view.x0 || x[point] > view.x1 || y[point] < view.y0 || y[point] > view.y1) continue;
-      if (found.push(point) > MOST_DOTS) return null;
+      if (all && all.push(point) > MOST_DOTS) all = null;
+      if ((verdict[point] === 1 || verdict[point] === 2) && weak.length < MOST_WEAK) weak.push(point);
     }
-    return found;
+    return { all: all?.reverse() ?? null, weak: weak.reverse() };
   }
 
   drawMap() {
-    const { view, points, state } = this;
-    const drawn = this.visible(view);
+    const { view, points, state, xy } = this;
+    const { all, weak } = this.visible(view);
     const few = points.size <= MOST_DOTS;
+    const isWeak = new Set(weak);
+    const drawn = (all ?? []).filter((point) => !isWeak.has(point));
     for (const noise of [false, true]) {
-      this.fillDots(noise ? "crosses-data" : "dots-data", (drawn ?? []).filter((point) => points.isNoise(point) === noise));
+      this.fillDots(noise ? "crosses-data" : "dots-data", drawn.filter((point) => points.isNoise(point) === noise));
     }
+    const { verdict } = points.columns;
+    this.fillDots("weak-data", weak, {
+      edge: (point) => points.page.colors.verdict[verdict[point]],
+      width: (point) => verdict[point],
+    });
     const others = few && state.isFiltered ? Array.from(points.columns.label.keys()).filter((p) => !state.holds(p)) : [];
-    this.fill("others-data", others, { x: points.columns.x, y: points.columns.y });
-    this.drawDensity(drawn === null, drawn !== null && (few || !state.isFiltered), view);
-    const { glyph } = this.map.renderers.find(({ name }) => name === "dots");
-    const large = (drawn?.length ?? 0) <= FEW_DOTS;
-    glyph.setv({ size: { value: large ? 8 : 5 }, line_alpha: { value: large ? 1 : 0 } });
-    document.documentElement.dataset.map = drawn === null ? "density" : "dots";
+    this.fill("others-data", others, { x: xy.x, y: xy.y });
+    this.drawDensity(all === null, all !== null && (few || !state.isFiltered), view);
+    const large = (all?.length ?? Infinity) <= FEW_DOTS;
+    const glyph = (name) => this.map.renderers.find((renderer) => renderer.name === name).glyph;
+    glyph("dots").setv({ size: { value: large ? 8 : 5 }, line_alpha: { value: large ? 1 : 0 } });
+    glyph("weak").setv({ size: { value: large ? 9 : 6 } });
+    this.drawNames();
+    document.documentElement.dataset.map = all === null ? "density" : "dots";
+  }
+
+  // The name of each cluster that is shown, at the middle of its points.
+  drawNames() {
+    const { points, state, xy } = this;
+    const { page, columns } = points;
+    const members = page.clusters.map(() => [[], []]);
+    for (let point = 0; point < points.size; point++) {
+      const group = members[columns.label[point]];
+      if (group && (!state.clusters.size || state.clusters.has(columns.label[point]))) {
+        group[0].push(xy.x[point]);
+        group[1].push(xy.y[point]);
+      }
+    }
+    const median = (values) => Float64Array.from(values).sort()[values.length >> 1];
+    const largest = Array.from(members.keys()).filter((code) => members[code][0].length);
+    largest.sort((a, b) => members[b][0].length - members[a][0].length);
+    const drawn = largest.slice(0, MOST_NAMES);
+    const text = (code) => (page.names[code].length > NAME_LENGTH ? `${page.names[code].slice(0, NAME_LENGTH - 1)}…` : page.names[code]);
+    this.model("names-data").data = {
+      x: drawn.map((code) => median(members[code][0])),
+      y: drawn.map((code) => median(members[code][1])),
+      text: drawn.map(text),
+    };
   }
 
   drawDensity(dense, empty, view) {
@@ -103,9 +213,9 @@ class FigureViews {
       source.data = { ...source.data, dw: [0], dh: [0] };
       return;
     }
-    const soft = themeColours().soft;
+    const soft = themeColors().soft;
     const dim = [1, 3, 5].map((at) => parseInt(soft.slice(at, at + 2), 16));
-    const { width, height, pixels } = density(this.state, dense ? this.colours : null, view, dim);
+    const { width, height, pixels } = density(this.state, this.xy, dense ? this.colors : null, view, dim);
     // The image that came with the page tells how Bokeh makes a matrix.
     const Matrix = source.data.image[0].constructor;
     source.data = {
@@ -125,39 +235,19 @@ class FigureViews {
     this.model(name).data = data;
   }
 
-  fillDots(name, drawn) {
-    const { points, colours } = this;
-    const { x, y } = points.columns;
+  fillDots(name, drawn, more = {}) {
+    const { points, colors, xy } = this;
     this.fill(name, drawn, {
-      x,
-      y,
+      x: xy.x,
+      y: xy.y,
       row: (point) => points.title(point),
-      colour: (point) => colours.of(point),
+      color: (point) => colors.of(point),
       label: (point) => points.label(point),
       value: (point) => points.trust(point),
       verdict: (point) => points.verdict(point),
       rival: (point) => points.rival(point),
+      ...more,
     });
-  }
-
-  drawProfile() {
-    const { state, points, colours } = this;
-    const bands = this.model("bands-data");
-    const plain = themeColours().band;
-    const shown = (code) => !state.clusters.size || state.clusters.has(code);
-    const codes = Array.from(points.page.clusters.keys());
-    bands.data = {
-      ...bands.data,
-      colour: codes.map((code) => (state.colour === "cluster" ? colours.names[code] : plain)),
-      alpha: codes.map((code) => (shown(code) ? (state.colour === "cluster" ? 0.75 : 1) : 0.25)),
-    };
-    const { trust, position } = points.columns;
-    const edges = [];
-    for (let point = 0; point < points.size && edges.length <= MOST_EDGES; point++) {
-      if (state.holds(point) && !points.isNoise(point)) edges.push(point);
-    }
-    const drawn = edges.length > MOST_EDGES ? [] : edges;
-    this.fill("edge-data", drawn, { x: trust, y: position, colour: (point) => colours.of(point) });
   }
 
   drawHistogram() {
@@ -170,42 +260,31 @@ class FigureViews {
   }
 
   drawThreshold() {
-    for (const view of ["histogram", "profile"]) {
-      this.model(`below-${view}`).right = this.state.threshold;
-      this.model(`threshold-${view}`).location = this.state.threshold;
-    }
+    this.model("below").right = this.state.threshold;
+    this.model("threshold").location = this.state.threshold;
   }
 
   drawMarks() {
     const { marked } = this.state;
-    const { x, y, trust, position } = this.points.columns;
-    const drawn = marked === null ? [] : [marked];
-    this.fill("ring-data", drawn, { x, y });
-    this.fill("edge-ring-data", drawn, { x: trust, y: position });
+    this.fill("ring-data", marked === null ? [] : [marked], { x: this.xy.x, y: this.xy.y });
   }
 
-  drawLegend = () => drawLegend(this.state, this.colours);
+  drawLegend = () => drawLegend(this.state, this.colors);
 
   listen() {
     const { state, map } = this;
-    const profile = this.model("profile");
-    const brush = (plot, first, second) =>
-      plot.on_event("selectiongeometry", ({ geometry, final }) => {
-        if (final) state.change({ brush: { mask: this.maskOf(first, second, insideOf(geometry)) } });
-      });
-    brush(map, "x", "y");
-    brush(profile, "trust", "position");
+    map.on_event("selectiongeometry", ({ geometry, final }) => {
+      if (!final) return;
+      const holds = insideOf(geometry);
+      const { x, y } = this.xy;
+      const mask = Uint8Array.from({ length: this.points.size }, (_, point) => (holds(x[point], y[point]) ? 1 : 0));
+      state.change({ brush: { mask } });
+    });
     map.on_event("tap", (event) => state.change({ marked: this.nearest(event) }));
-    profile.on_event("tap", (event) => chooseCluster(state, Math.floor(event.y)));
     this.model("histogram").on_event("selectiongeometry", (event) => this.brushBins(event));
     const redraw = () => this.soon("drawMap");
     for (const range of [map.x_range, map.y_range]) range.change.connect(redraw);
     for (const side of ["inner_width", "inner_height"]) map.properties[side].change.connect(redraw);
-  }
-
-  maskOf(first, second, holds) {
-    const { [first]: xs, [second]: ys } = this.points.columns;
-    return Uint8Array.from({ length: this.points.size }, (_, point) => (holds(xs[point], ys[point]) ? 1 : 0));
   }
 
   // The bins that a brush touches.
@@ -218,22 +297,22 @@ class FigureViews {
     this.state.change({ brush: { levels: [first === 0 ? 0 : first + 1, last + 1] } });
   }
 
-  // The point that a click means: the nearest one that is looked at, or none.
+  // The point that a click means: the nearest one that is selected, or none.
   nearest(event) {
     const { view, points, state } = this;
-    const { x, y } = points.columns;
+    const { x, y } = this.xy;
     const [perX, perY] = [view.width / (view.x1 - view.x0), view.height / (view.y1 - view.y0)];
-    let [found, best] = [null, REACH ** 2];
+    let [nearest, best] = [null, REACH ** 2];
     // The last points lie on top.
     for (let point = 0; point < points.size; point++) {
       const distance = ((x[point] - event.x) * perX) ** 2 + ((y[point] - event.y) * perY) ** 2;
-      if (distance <= best && state.holds(point)) [found, best] = [point, distance];
+      if (distance <= best && state.holds(point)) [nearest, best] = [point, distance];
     }
-    return found === state.marked ? null : found;
+    return nearest === state.marked ? null : nearest;
   }
 }
 
-// Look at one cluster only, or at all again; `add` keeps those that were chosen before.
+// Select one cluster, or all points again; `add` keeps those that were selected before.
 function chooseCluster(state, code, add = false) {
   if (!(code >= 0 && code < state.points.page.names.length)) return;
   const clusters = new Set(add ? state.clusters : []);

@@ -24,13 +24,15 @@ class Points {
     for (const [name, packed] of Object.entries(page.columns)) this.columns[name] = unpack(packed);
     delete page.columns;
     this.size = this.columns.level.length;
+    this.reasons = Array.from(this.columns.reason, (code) => page.reasons[code]);
     this.pointOf = new Map();
     for (let point = 0; point < this.size; point++) this.pointOf.set(this.columns.row[point], point);
     this.unpacked = page.values.map(() => null);
   }
 
   // Add points that a server sent.
-  add({ columns, ids, values }) {
+  add({ columns, ids, values, reasons }) {
+    this.reasons.push(...Array.from(unpack(columns.reason), (code) => reasons[code]));
     for (const [name, packed] of Object.entries(columns)) this.columns[name] = joined(this.columns[name], unpack(packed));
     this.page.ids.forEach((column, i) => column.push(...ids[i]));
     this.page.table.forEach((column, i) => {
@@ -67,6 +69,15 @@ class Points {
   // Trust as text; noise has no label to trust.
   trust(point) {
     return this.isNoise(point) ? "-" : this.columns.trust[point].toFixed(2);
+  }
+
+  priority(point) {
+    return this.isNoise(point) ? "-" : this.columns.priority[point].toFixed(0);
+  }
+
+  // Why the label should be reviewed; empty for firm labels.
+  reason(point) {
+    return this.reasons[point];
   }
 
   ids(point) {

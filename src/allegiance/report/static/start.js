@@ -9,9 +9,10 @@ function describeFilter(state) {
   if (state.search) parts.push(`“${state.search}”`);
   if (state.brush?.levels) parts.push("a part of the histogram");
   if (state.brush?.mask) parts.push("a selection");
+  if (state.brush?.pair) parts.push(`weak labels of ${names[state.brush.pair[0]]} with rival ${names[state.brush.pair[1]]}`);
   if (!parts.length) return "All points.";
   const count = sum(state.mask);
-  return `Looking at ${parts.join(", ")}: ${withCommas(count)} points${weights ? " on the page" : ""}.`;
+  return `Selected: ${parts.join(", ")} (${withCommas(count)} points${weights ? " on the page" : ""}).`;
 }
 
 function connectControls(state, table, decisions) {
@@ -31,14 +32,18 @@ function connectControls(state, table, decisions) {
     clearTimeout(waiting);
     waiting = setTimeout(find, 150);
   });
-  const colour = byId("colour");
-  colour.addEventListener("change", () => state.change({ colour: colour.value }));
+  const color = byId("color");
+  color.addEventListener("change", () => state.change({ color: color.value }));
   const slider = byId("threshold");
   slider.addEventListener("input", () => {
     // A reader who moves the threshold wants to see what lies below it.
-    table.choice.value = "below";
+    if (table.choice.value !== "below") {
+      table.choice.value = "below";
+      table.resetSort();
+    }
     state.change({ step: slider.valueAsNumber });
   });
+  connectAxes(state);
   byId("clear").addEventListener("click", () => state.clear());
   state.follow((kinds) => {
     if (kinds.has("filter")) {
@@ -50,10 +55,28 @@ function connectControls(state, table, decisions) {
   });
 }
 
+// The choice of axes: those that came with the page, or any two columns of numbers or dates.
+function connectAxes(state) {
+  const { points } = state;
+  const [choice, ...sides] = ["axes", "axis-x", "axis-y"].map(byId);
+  const isNumeric = ({ kind }, i) => ["number", "date"].includes(kind) && points.page.values[i] !== null;
+  const usable = points.page.table.map((column, i) => [column, i]).filter(([column, i]) => isNumeric(column, i));
+  sides.forEach((select, side) => {
+    select.append(...usable.map(([{ name }, i]) => Object.assign(element("option", name), { value: i })));
+    if (usable.length > 1) select.value = usable[side][1];
+  });
+  const changed = () => {
+    const isColumns = choice.value === "columns";
+    byId("axis-columns").hidden = !isColumns;
+    state.change({ axes: isColumns ? sides.map((select) => Number(select.value)) : Number(choice.value) });
+  };
+  for (const select of [choice, ...sides]) select.addEventListener("change", changed);
+}
+
 function showNames({ page }) {
-  for (const node of document.querySelectorAll("[data-names]")) {
-    node.textContent = node.title = page.names[Number(node.dataset.names)];
-  }
+  for (const node of document.querySelectorAll("[data-names]")) node.textContent = page.names[Number(node.dataset.names)];
+  for (const node of document.querySelectorAll("[data-title]")) node.title = page.names[Number(node.dataset.title)];
+  for (const chip of document.querySelectorAll("[data-chip]")) chip.style.background = page.colors.cluster[Number(chip.dataset.chip)];
 }
 
 function connectClusters(state, decisions, table, views) {
@@ -62,16 +85,11 @@ function connectClusters(state, decisions, table, views) {
   const buttons = Array.from(document.querySelectorAll("[data-cluster]"));
   for (const button of buttons) {
     const code = Number(button.dataset.cluster);
-    button.querySelector(".chip").style.background = page.colours.cluster[code];
+    button.querySelector(".chip").style.background = page.colors.cluster[code];
     button.addEventListener("click", (event) => {
       chooseCluster(state, code, event.ctrlKey || event.shiftKey || event.metaKey);
     });
   }
-  const all = byId("all-clusters");
-  all?.addEventListener("click", () => {
-    byId("clusters").classList.add("whole");
-    all.hidden = true;
-  });
   const card = byId("cluster");
   const mark = (point) => state.change({ marked: point });
   const renamed = () => {
@@ -164,7 +182,22 @@ function connectReview(state, decisions, table) {
   connectAudit(decisions);
 }
 
+// Sections are closed on a phone, but for the first ones, and open in print.
+function connectSections() {
+  const sections = Array.from(document.querySelectorAll("details.section"));
+  if (matchMedia("(max-width: 50rem)").matches) for (const section of sections) section.open = section.id === "drivers";
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = sections.filter((section) => !section.open);
+    for (const section of closed) section.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const section of closed) section.open = false;
+  });
+}
+
 async function start() {
+  connectSections();
   const points = new Points(read("page-data"));
   const state = new State(points);
   const decisions = new Decisions(points);
@@ -184,7 +217,8 @@ async function start() {
   const [figures] = Bokeh.documents;
   const views = new FigureViews(figures, state);
   connectClusters(state, decisions, table, views);
-  followTheme(figures, () => views.soon("drawMap", "drawProfile"));
+  connectColumns(state);
+  followTheme(figures, () => views.soon("drawMap"));
   state.follow((kinds) => views.update(kinds));
   Object.assign(report, { state, decisions, table });
   // Two frames later everything is drawn.

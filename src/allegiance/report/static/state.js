@@ -1,4 +1,4 @@
-// What the reader looks at: chosen clusters, a search, a brush, the threshold, the colours. Everything else follows it.
+// What the reader has selected: clusters, a search, a brush, the threshold, colors and axes. Everything else follows it.
 // Which points match a search: row numbers exactly, names of clusters, identifiers and texts in part. `rows` are those
 // that a server found, which knows texts that the page has no room for.
 function searchMask(points, query, rows) {
@@ -24,10 +24,12 @@ class State {
     this.search = "";
     // Row numbers that a server found for this search.
     this.matches = [];
-    // null, { levels: [first, last] } or { mask }
+    // null, { levels: [first, last] }, { pair: [cluster, rival] } or { mask }
     this.brush = null;
     this.step = points.page.steps / 2;
-    this.colour = "trust";
+    this.color = "cluster";
+    // A choice of axes: the place among those that came with the page, or the places of two columns.
+    this.axes = 0;
     // The point under review.
     this.marked = null;
     this.mask = null;
@@ -44,7 +46,7 @@ class State {
 
   // Whether counts of all labels tell how many there are, on the page or not.
   get isCounted() {
-    return !this.search && !this.brush?.mask;
+    return !this.search && !this.brush?.mask && !this.brush?.pair;
   }
 
   holds(point) {
@@ -53,7 +55,7 @@ class State {
 
   follow(listener) {
     this.listeners.push(listener);
-    listener(new Set(["filter", "threshold", "colour", "marked"]));
+    listener(new Set(["filter", "threshold", "color", "axes", "marked"]));
   }
 
   // Take over new values, and tell the listeners what kind of thing changed.
@@ -61,7 +63,7 @@ class State {
     const kinds = new Set();
     for (const [name, value] of Object.entries(values)) {
       this[name] = value;
-      kinds.add({ step: "threshold", colour: "colour", marked: "marked" }[name] ?? "filter");
+      kinds.add({ step: "threshold", color: "color", axes: "axes", marked: "marked" }[name] ?? "filter");
     }
     if (kinds.has("filter")) this.updateMask("search" in values);
     for (const listener of this.listeners) listener(kinds);
@@ -77,7 +79,9 @@ class State {
       this.mask = null;
       return;
     }
-    const { label, level, trust } = this.points.columns;
+    const { label, level, trust, rival, verdict } = this.points.columns;
+    const [own, other] = this.brush?.pair ?? [];
+    const isWeak = (point) => verdict[point] === 1 || verdict[point] === 2;
     const chosen = this.points.page.names.map((_, code) => !this.clusters.size || this.clusters.has(code));
     const [first, last] = this.brush?.levels ?? [-1, Infinity];
     const mask = new Uint8Array(this.points.size);
@@ -86,6 +90,7 @@ class State {
         chosen[label[point]] &&
         (!this.brush?.levels || (level[point] >= first && level[point] <= last && trust[point] === trust[point])) &&
         (!this.brush?.mask || this.brush.mask[point]) &&
+        (!this.brush?.pair || (label[point] === own && rival[point] === other && isWeak(point))) &&
         (!this.found || this.found[point])
           ? 1
           : 0;

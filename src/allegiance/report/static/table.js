@@ -12,12 +12,19 @@ function ranks(texts) {
   return rank;
 }
 
-// What can be listed: which points, how many of all data they are, and what one of them is called.
+// The queues: their order, which points, how many of all data they are, and what one of them is called.
 const LISTS = {
-  doubtful: {
+  priority: {
+    sort: ["priority", -1],
     holds: ({ verdict }, point) => verdict[point] === 1 || verdict[point] === 2,
     count: ({ page }) => page.counts[1] + page.counts[2],
-    word: () => "label# to review",
+    word: () => "borderline or doubtful label#",
+  },
+  trust: {
+    sort: ["trust", 1],
+    holds: ({ verdict }, point) => verdict[point] === 1 || verdict[point] === 2,
+    count: ({ page }) => page.counts[1] + page.counts[2],
+    word: () => "borderline or doubtful label#",
   },
   audit: {
     holds: (_, point, { audited }) => audited.has(point),
@@ -30,6 +37,7 @@ const LISTS = {
     word: () => "point#",
   },
   below: {
+    sort: ["trust", 1],
     holds: ({ level, trust }, point, { state }) => level[point] <= state.step && trust[point] === trust[point],
     count: ({ state }) => sum(countAll(state).levels, 0, state.step + 1),
     word: ({ page, state }) => `label# with ${page.quantity} ${state.threshold.toFixed(2)} or less`,
@@ -46,7 +54,6 @@ class ReviewTable {
     this.points = state.points;
     this.page = this.points.page;
     this.decisions = decisions;
-    this.sort = { key: "review", direction: 1 };
     this.orders = {};
     this.audited = new Set(this.page.audit.points);
     this.listed = new Uint32Array(0);
@@ -54,9 +61,10 @@ class ReviewTable {
     this.body = this.table.tBodies[0];
     this.headings = Array.from(this.table.tHead.rows[0].cells, (cell) => cell.textContent.trim());
     this.choice = byId("listed");
+    this.resetSort();
     this.more = byId("more");
     this.choice.addEventListener("change", () => {
-      this.sort = { key: "review", direction: 1 };
+      this.resetSort();
       this.update();
       showAudit(decisions);
     });
@@ -64,6 +72,12 @@ class ReviewTable {
     for (const header of this.table.querySelectorAll("th[data-key]")) {
       header.querySelector("button").addEventListener("click", () => this.sortBy(header.dataset.key));
     }
+  }
+
+  // Each queue has its own order; the default is review priority.
+  resetSort() {
+    const [key, direction] = this.list.sort ?? ["priority", -1];
+    this.sort = { key, direction, isDefault: true };
   }
 
   get list() {
@@ -92,28 +106,28 @@ class ReviewTable {
       const rank = ranks(this.page.labels);
       return Array.from(columns[name], (code) => rank[code]);
     }
-    return Array.from(columns[name], (value) => (Number.isNaN(value) ? Infinity : value));
+    const last = name === "priority" ? -Infinity : Infinity;
+    return Array.from(columns[name], (value) => (Number.isNaN(value) ? last : value));
   }
 
-  // All points in the order of a column. For a review they come already sorted, those to look at first last.
+  // All points in the order of a column.
   order(name) {
     if (this.orders[name]?.length !== this.points.size) {
-      const order = Uint32Array.from({ length: this.points.size }, (_, i) => this.points.size - 1 - i);
-      if (name !== "review") {
-        const { row } = this.points.columns;
-        const key = this.key(name);
-        order.sort((a, b) => key[a] - key[b] || row[a] - row[b]);
-      }
-      this.orders[name] = order;
+      const { row } = this.points.columns;
+      const key = this.key(name);
+      // Equal values are in the order of rows when those to review first come first.
+      const sign = name === "priority" ? -1 : 1;
+      const order = Uint32Array.from({ length: this.points.size }, (_, i) => i);
+      this.orders[name] = order.sort((a, b) => (key[a] < key[b] ? -1 : key[a] > key[b] ? 1 : sign * (row[a] - row[b])));
     }
     return this.orders[name];
   }
 
   update() {
-    const isAudit = this.choice.value === "audit" && this.sort.key === "review";
+    const isAudit = this.choice.value === "audit" && this.sort.isDefault;
     const inOrder = isAudit ? Uint32Array.from(this.page.audit.points) : this.order(this.sort.key);
     this.listed = inOrder.filter((point) => this.holds(point));
-    if (this.sort.direction < 0) this.listed.reverse();
+    if (this.sort.direction < 0 && !isAudit) this.listed.reverse();
     this.body.replaceChildren();
     this.shown = 0;
     this.addRows(FIRST);
@@ -129,7 +143,7 @@ class ReviewTable {
     byId("next").disabled = !this.listed.length;
     if (!this.listed.length) {
       const among = this.state.isFiltered && !this.isWhole;
-      const note = element("td", among ? "None of the points you look at. Another queue lists all of them." : "There are none.", "empty");
+      const note = element("td", among ? "None of the selected points. Choose another queue, or show all points." : "There are none.", "empty");
       note.colSpan = this.headings.length;
       this.body.append(element("tr", note));
     }
@@ -142,7 +156,7 @@ class ReviewTable {
     const decided = known.filter((point) => point !== undefined && this.holds(point)).length;
     const progress = decided && this.choice.value !== "decided" ? ` ${withCommas(decided)} decided.` : "";
     let whole = listed === all ? `${said(all)}.` : `${withCommas(listed)} of ${said(all)}.`;
-    if (this.state.isFiltered && !this.isWhole) whole = `${said(listed)} among those you look at.`;
+    if (this.state.isFiltered && !this.isWhole) whole = `${said(listed)} among the selected points.`;
     say("review-status", whole + progress);
   }
 
@@ -165,9 +179,9 @@ class ReviewTable {
     for (const id of others) cells.push([named(id)]);
     if (page.texts) cells.push([points.text(point) ? element("span", points.text(point), "excerpt") : null, "long"]);
     cells.push([named(points.label(point))]);
-    if (page.calibrated) cells.push([points.trust(point), "number"]);
+    cells.push([points.trust(point), "number"]);
     cells.push([verdictKey(points.verdict(point))], [named(points.rival(point))]);
-    cells.push([ownAffinity(points, point), "number"], [typicality(points, point), "number"]);
+    cells.push([points.priority(point), "number"], [points.reason(point), "reason"]);
     if (page.table.length) cells.push([this.evidence(point), "long"]);
     cells.push([decisionSelect(points, this.decisions, point)]);
     const row = element("tr", cells.map(([content, className]) => element("td", content, className)));

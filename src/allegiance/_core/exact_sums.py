@@ -1,0 +1,151 @@
+"""Sums whose bits do not depend on the order of their terms, nor on how the terms are split into chunks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
+
+#: Bits of a digit of :class:`ExactSums`, and digits kept: at least 60 bits below the largest term of a column.
+_BITS, _DIGITS = 30, 3
+#: The level of a column of zeros.
+_LOWEST_LEVEL = -20
+#: Bits of a digit of :class:`ExactProducts`: products of two, summed over 2**13 rows, are exact in double precision.
+_FACTOR_BITS = 20
+MAX_PRODUCT_ROWS = 2**13
+#: Rows, and entries, converted to float64 at a time.
+_ROWS, _ENTRIES = 8192, 2**19
+
+
+class ExactSums(NamedTuple):
+    """Sums of the rows of each of k clusters, column by column.
+
+    A number is a sum of multiples of 2**(30 level) for three consecutive levels. The levels are the same for all
+    numbers, so digits add up as integers, without rounding. A larger number that comes later only drops the lowest
+    digits, which the sum of all numbers would not have kept either.
+    """
+
+    top: IntArray
+    """(d,) level of the first digit of each column."""
+    digits: IntArray
+    """(3, k, d)"""
+
+    @classmethod
+    def of(cls, X: Rows, codes: AnyArray, k: int) -> ExactSums:
+        """Sum rows X (n, d), dense or CSR, by their clusters (n,), -1 for rows that do not count."""
+        n, d = X.shape
+        total = cls(np.full(d, _LOWEST_LEVEL), np.zeros((_DIGITS, k, d), np.int64))
+        size = min(_ROWS, max(1, _ENTRIES // max(d, 1)))
+        for start in range(0, n, size):
+            part = codes[start : start + size]
+            members = np.flatnonzero(part >= 0)
+            if members.size:
+                total = total.plus(cls._of_block(X[start : start + size][members], part[members], k))
+        return total
+
+    @classmethod
+    def _of_block(cls, rows: Rows, codes: AnyArray, k: int) -> ExactSums:
+        indicator = sp.csr_array((np.ones(codes.size), (codes, np.arange(codes.size))), shape=(k, codes.size))
+        rest: Any
+        if is_sparse(rows):
+            rest = sp.csr_array(rows, dtype=np.float64)
+            top = _levels(np.asarray(abs(rest).max(axis=0).todense()).ravel())
+            values, shift = rest.data, top[rest.indices]
+        else:
+            rest = np.asarray(rows, dtype=np.float64)
+            top = _levels(np.abs(rest).max(axis=0))
+            values, shift = rest, top
+        values = values * np.ldexp(1.0, -_BITS * shift)
+        digits = np.empty((_DIGITS, k, rest.shape[1]), np.int64)
+        for level in range(_DIGITS):
+            digit = np.trunc(values)
+            whole = sp.csr_array((digit, rest.indices, rest.indptr), shape=rest.shape) if is_sparse(rest) else digit
+            digits[level] = dense(indicator @ whole)
+            values -= digit
+            values *= 2.0**_BITS
+        return cls(top, digits)
+
+    def plus(self, other: ExactSums) -> ExactSums:
+        """Return the sums over both sets of rows."""
+        top = np.maximum(self.top, other.top)
+        return ExactSums(top, self._shifted(top) + other._shifted(top))
+
+    def _shifted(self, top: IntArray) -> IntArray:
+        """Return the digits at levels that begin at ``top`` (d,)."""
+        if (self.top == top).all():
+            return self.digits
+        places = np.arange(_DIGITS)[:, None] - (top - self.top)
+        chosen = np.take_along_axis(self.digits, np.maximum(places, 0)[:, None, :], axis=0)
+        return np.where(places[:, None, :] >= 0, chosen, 0)
+
+    def among(self, k: int, places: AnyArray) -> ExactSums:
+        """Return the sums among k clusters, of which these have the numbers ``places``; the others are empty."""
+        digits = np.zeros((_DIGITS, k, self.digits.shape[2]), np.int64)
+        digits[:, places] = self.digits
+        return ExactSums(self.top, digits)
+
+    @property
+    def values(self) -> FloatArray:
+        """(k, d) the sums as floats."""
+        total = np.zeros(self.digits.shape[1:])
+        for level in reversed(range(_DIGITS)):
+            total = np.ldexp(total, -_BITS) + self.digits[level]
+        return np.ldexp(total, _BITS * self.top)
+
+
+def _levels(largest: FloatArray) -> IntArray:
+    """Return the level (d,) of the first digit of numbers up to ``largest`` (d,)."""
+    exponents = np.frexp(largest)[1].astype(np.int64)
+    return np.maximum(np.where(largest > 0, (exponents + _BITS - 1) // _BITS - 1, _LOWEST_LEVEL), _LOWEST_LEVEL)
+
+
+class ExactProducts(NamedTuple):
+    """Sums over rows of the products of two columns, for columns whose largest number is known beforehand."""
+
+    exponents: IntArray
+    """(d,) all numbers of a column are below this power of two."""
+    digits: IntArray
+    """(4, d, d) multiples of 2**20, 1, 2**-20 and 2**-40 of the product of the two units; all but the first carried."""
+
+    @classmethod
+    def empty(cls, bounds: FloatArray) -> ExactProducts:
+        """Return no rows of columns whose numbers are at most ``bounds`` (d,)."""
+        d = bounds.size
+        return cls(np.frexp(bounds)[1].astype(np.int64), np.zeros((4, d, d), np.int64))
+
+    def with_rows(self, rows: FloatArray) -> ExactProducts:
+        """Add at most ``MAX_PRODUCT_ROWS`` rows (m, d), each cut off 40 bits below the bound of its column."""
+        scaled = rows * np.ldexp(1.0, _FACTOR_BITS - self.exponents)
+        high = np.trunc(scaled)
+        scaled -= high
+        scaled *= 2.0**_FACTOR_BITS
+        low = np.trunc(scaled, out=scaled)
+        mixed = high.T @ low
+        levels = (high.T @ high, mixed + mixed.T, low.T @ low)
+        digits = self.digits.copy()
+        for level, products in enumerate(levels, start=1):
+            digits[level] += products.astype(np.int64)
+        return ExactProducts(self.exponents, _carried(digits))
+
+    def plus(self, other: ExactProducts) -> ExactProducts:
+        """Return the sums over both sets of rows."""
+        return ExactProducts(self.exponents, _carried(self.digits + other.digits))
+
+    @property
+    def values(self) -> FloatArray:
+        """(d, d) the sums as floats."""
+        total = np.zeros(self.digits.shape[1:])
+        for level in (3, 2, 1, 0):
+            total = np.ldexp(total, -_FACTOR_BITS) + self.digits[level]
+        return np.ldexp(total, np.add.outer(self.exponents, self.exponents) - _FACTOR_BITS)
+
+
+def _carried(digits: IntArray) -> IntArray:
+    """Move what exceeds a digit to the next higher one, so that equal sums have equal digits."""
+    for level in (3, 2, 1):
+        digits[level - 1] += digits[level] >> _FACTOR_BITS
+        digits[level] &= 2**_FACTOR_BITS - 1
+    return digits

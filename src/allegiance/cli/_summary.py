@@ -1,0 +1,150 @@
+"""The summary of a scored table: problems, replication, drivers, clusters, review list, provenance, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._app import Run, finite, provenance, show
+
+if TYPE_CHECKING:
+    from allegiance.drivers import Drivers
+    from allegiance.io import FeaturePlan, Table
+    from allegiance.report import Description
+    from allegiance.results import Summary
+
+#: Characters of a value, and drivers and clusters that are listed, on the screen.
+_MAX_CHARACTERS, _MAX_DRIVERS, _MAX_CLUSTERS = 60, 8, 20
+_VERDICTS = ("firm", "borderline", "doubtful")
+
+
+class Facts(NamedTuple):
+    """Everything that the outputs of a run report."""
+
+    summary: Summary
+    plan: FeaturePlan
+    problems: list[str]
+    """Sentences about what changes the answer."""
+    drivers: Drivers | None
+    descriptions: Sequence[Description]
+    """What sets each cluster apart, in the order of the clusters; empty if unknown."""
+    review: Any
+    """The rows to review: an Arrow table."""
+    columns: Sequence[str]
+    """The columns of the review list on the screen."""
+    source: dict[str, Any]
+    """Where the clusters come from, by subject."""
+
+
+def collect_problems(summary: Summary, drivers: Drivers | None) -> list[str]:
+    """Return sentences about what changes the answer."""
+    flags = [] if drivers is None else [flag for flag in drivers.flags if flag.level == "warning"]
+    return [*summary.problems, *dict.fromkeys(map(str, flags))]
+
+
+def source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
+    """Return the provenance of the scores, by subject."""
+    return {
+        "data": ", ".join(table.files[:3]) + (f" and {len(table.files) - 3:,} more" if len(table.files) > 3 else "")
+        or table.where,
+        "columns": "; ".join(line.strip() for line in plan.describe()[1:]),
+        "model": f"{run.trust.model or 'fitted to this data'} (id {model_id[:12]})",
+        "seed": run.trust.seed,
+        **provenance(),
+    }
+
+
+def as_values(facts: Facts) -> dict[str, Any]:
+    """Return the facts as plain values, for JSON and for the run record."""
+    summary = facts.summary
+    interval, noise = summary.replication_interval, summary.n_points - summary.n_labels
+    clusters = []
+    for place, line in _worst_first(summary):
+        values = line._asdict()
+        name = values.pop("name")
+        short, text = facts.descriptions[place] if name is not None and place < len(facts.descriptions) else ("", "")
+        clusters.append({"cluster": "noise" if name is None else name, **values, "name": short, "description": text})
+    return {
+        "problems": facts.problems,
+        "headline": summary.sentence,
+        "rows": summary.n_points,
+        "labels": summary.n_labels,
+        "noise": noise,
+        "replication": summary.replication,
+        "replication_interval": None if interval is None else list(interval),
+        **dict.fromkeys(_VERDICTS) | summary.verdicts,
+        "estimated_by": summary.note,
+        "drivers": None if facts.drivers is None else facts.drivers.to_dict(),
+        "clusters": clusters,
+        "review": _review_rows(facts.review),
+        "provenance": facts.source,
+    }
+
+
+def _worst_first(summary: Summary) -> list[tuple[int, Any]]:
+    return sorted(enumerate(summary.clusters), key=lambda each: (each[1].name is None, -each[1].doubt))
+
+
+def _review_rows(review: Any) -> list[dict[str, Any]]:
+    return [] if review is None else [finite(row) for row in review.to_pylist()]
+
+
+def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
+    """Return the sections of the summary sheet of a workbook."""
+    from allegiance.io.sinks import Percent
+
+    values = as_values(facts)
+    sections: list[tuple[str, list[list[Any]]]] = []
+    if facts.problems:
+        sections.append(("Problems that change the answer", [[text] for text in facts.problems]))
+    lines = [[text] for text in facts.summary.headlines() if text not in (values["headline"], *facts.problems)]
+    sections.append((values["headline"], [*lines, *([[facts.summary.note]] if facts.summary.note else [])]))
+    if facts.drivers is not None and facts.drivers.shares:
+        shares = [[name, Percent(share)] for name, share in list(facts.drivers.shares.items())[:_MAX_DRIVERS]]
+        rule = [[line] for line in facts.drivers.lines()[1:]]
+        sections.append(("Drivers: share of the separation between clusters", [*shares, *rule]))
+    names = ("cluster", "points", "replication", "replication_low", "replication_high", *_VERDICTS, "rival")
+    rows = []
+    for line in finite(values["clusters"]):
+        row = [line[name] for name in names]
+        row[2:5] = [None if share is None else Percent(share) for share in row[2:5]]
+        rows.append([*row, line["name"], line["description"]])
+    sections.append(("Clusters", [[*names, "name", "description"], *rows]))
+    sections.append(("Provenance", [[name, str(value)] for name, value in facts.source.items()]))
+    return sections
+
+
+def print_facts(facts: Facts, run: Run) -> None:
+    """Print the summary for a person."""
+    from allegiance.notebook import text_table
+
+    summary, err = facts.summary, run.output.output == "-"
+    warned = set(run.log.warned)
+    show(*(text for text in facts.problems if text not in warned), bold=True, err=err)
+    show(summary.sentence, bold=True, err=err)
+    rest = [text for text in summary.headlines() if text not in (summary.sentence, *facts.problems)]
+    show(*rest, *([summary.note] if summary.note else []), err=err)
+    if facts.drivers is not None:
+        show("", *facts.drivers.lines(), err=err)
+    show("", *summary.cluster_lines(), err=err)
+    texts = [(line.name, facts.descriptions[place].details) for place, line in _worst_first(summary)
+             if line.name is not None and place < len(facts.descriptions)]  # fmt: skip
+    show(*(f"Cluster {name}: {text}." for name, text in texts[:_MAX_CLUSTERS] if text), err=err)
+    if facts.review is not None and facts.review.num_rows:
+        rows = [[_cell(name, row[name]) for name in facts.columns] for row in facts.review.to_pylist()]
+        by = "trust" if run.output.review_by == "trust" else "review priority"
+        show("", f"Review these first (sorted by {by})", *text_table(facts.columns, rows), err=err)
+    elif summary.n_labels and summary.replication is not None:
+        show("", "All labels are firm: nothing to review.", err=err)
+    show("", *(f"{name:<9} {text}" for name, text in facts.source.items() if name != "columns"), err=err)
+    show(*(f"  {line}" for line in facts.plan.describe()[1:]), err=err)
+    if run.log.verbose:
+        show(*summary.measurement_lines(), err=err)
+
+
+def _cell(name: str, value: Any) -> str:
+    """Return a value of a row for the screen: one line, not too long."""
+    if isinstance(value, float):
+        return f"{value:.0f}" if name.endswith("priority") else f"{value:.2f}"
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"

@@ -1,0 +1,40 @@
+"""``allegiance check``: how a table would be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import _options as opt
+from ._app import FAILED, NOTED, begin, print_json, show
+from ._inputs import open_input, plan_features
+
+
+@click.command(cls=opt.Command, short_help="Show how a table would be read, before anything is computed.")
+@opt.options(
+    opt.DATA,
+    opt.CLUSTERING_OPTIONS[:1],
+    opt.COLUMN_OPTIONS,
+    opt.READING_OPTIONS,
+    [
+        opt.option(
+            opt.RUNNING, "--fail-on-notes", is_flag=True,
+            help="Exit with code 5 if there are problems that would change the answer.",
+        ),
+    ],
+    opt.LOG_OPTIONS,
+)  # fmt: skip
+def check(**values: Any) -> int:
+    """List which columns of DATA are features, identifiers or left out, and all problems."""
+    run = begin(values)
+    table = open_input(run.reading, run.data, run.log)
+    plan = plan_features(run.features, table, labels=run.features.labels)
+    notes = list(dict.fromkeys([*table.notes, *plan.notes]))
+    if run.json:
+        print_json({"plan": plan.to_dict(), "notes": notes, "problems": list(plan.problems)})
+    else:
+        show(*plan.describe(), *(f"note: {note}" for note in table.notes))
+    if plan.problems:
+        return FAILED
+    return NOTED if run.output.fail_on_notes and notes else 0

@@ -1,0 +1,250 @@
+"""Partitioned output: one finished file per input partition, local or remote; a rerun writes only missing ones."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import PurePosixPath
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from allegiance._core.validation import require
+
+from .files import TableError, filesystem_of, is_url, write_whole
+from .sinks import Sink, open_sink
+from .tables import FORMATS, Table
+
+#: Rows of a part at most; longer input files give several parts.
+PART_ROWS = 1_000_000
+#: The folder of records in an output folder. Readers of datasets ignore names that begin with an underscore.
+RECORDS = "_allegiance"
+_KNOWN_ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | {".gz", ".bz2", ".zst"}
+
+
+class Partition(NamedTuple):
+    """A piece of the input that becomes one output file."""
+
+    name: str
+    table: Table
+    """The input file."""
+    start: int
+    stop: int | None
+    """Its rows; None for all from ``start``."""
+
+
+class FinishedPart(NamedTuple):
+    """What the record of a finished part holds."""
+
+    rows: int
+    summary: str
+    """The summary of its rows, as JSON."""
+    review: pa.Table | None
+    """The first of its rows to review."""
+
+
+def is_folder(path: str) -> bool:
+    """Return whether an output path names a folder of parts: it ends with a slash, or is an existing folder."""
+    return path.endswith(("/", os.sep)) or (not is_url(path) and os.path.isdir(path))
+
+
+def list_partitions(table: Table) -> list[Partition]:
+    """Return the partitions of a table: one per input file, or several for files with more than a million rows."""
+    parts: list[Partition] = []
+    files = table.partitions()
+    names = _file_names([one.where for one in files])
+    for name, one in zip(names, files, strict=True):
+        count = one.n_rows
+        if count is None or count <= PART_ROWS:
+            parts.append(Partition(name, one, 0, None))
+            continue
+        for number, start in enumerate(range(0, count, PART_ROWS)):
+            parts.append(Partition(f"{name}-{number:05d}", one, start, min(start + PART_ROWS, count)))
+    return parts
+
+
+def _file_names(paths: Sequence[str]) -> list[str]:
+    """Return different file names for paths: what they do not share, without endings."""
+    pieces = [(path if is_url(path) else os.path.abspath(path)).replace(os.sep, "/").split("/") for path in paths]
+    shared = _shared_length([each[:-1] for each in pieces])
+    names: list[str] = []
+    for each in pieces:
+        *folders, name = each[shared:]
+        while PurePosixPath(name).suffix.lower() in _KNOWN_ENDINGS:
+            name = PurePosixPath(name).stem
+        name = "__".join([*folders, name]).replace(" ", "-")
+        names.append(
+            next(one for one in (name, *(f"{name}-{i}" for i in range(2, len(paths) + 2))) if one not in names)
+        )
+    return names
+
+
+def _shared_length(paths: Sequence[Sequence[str]]) -> int:
+    """Return the number of leading folders that all paths share."""
+    length = 0
+    for names in zip(*paths, strict=False):
+        if len({*names}) > 1:
+            break
+        length += 1
+    return length
+
+
+class PartitionedSink:
+    """A folder of output files, each with a record of the run that wrote it.
+
+    A part is finished when its record exists, belongs to this run, and the file has the recorded size. Files appear
+    complete or not at all, so a run may be killed at any time and started again.
+
+    Parameters
+    ----------
+    folder
+        A local folder, which is created, or a URL.
+    if_exists
+        What to do with a part of another run: "error" raises, "update" replaces it, "replace" also replaces finished
+        parts of this run.
+    ending
+        The format of the files.
+    metadata
+        As in :func:`allegiance.io.open_sink`.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        if_exists: str = "error",
+        ending: str = ".parquet",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = os.fspath(folder).rstrip("/" + os.sep) + "/"
+        self.if_exists, self._ending, self._metadata = if_exists, ending, metadata
+        self._stack = ExitStack()
+        open_sink(f"part{ending}", force=True)  # raises if the ending is not known
+        if is_url(self.path):
+            filesystem_of(self.path)
+        elif os.path.isdir(self.path) and not os.path.isdir(self.path + RECORDS) and os.listdir(self.path):
+            raise TableError(f"{self.path} is not empty and was not written by allegiance: name another folder.")
+        elif os.path.exists(self.path.rstrip("/")) and not os.path.isdir(self.path):
+            raise TableError(f"{self.path} is a file: name a folder.")
+
+    @property
+    def format(self) -> str:
+        """The format of the files."""
+        return open_sink(f"part{self._ending}", force=True).format
+
+    def check(self, fields: Any) -> None:
+        """Raise if the format cannot store a column."""
+        open_sink(f"part{self._ending}", force=True).check(fields)
+
+    def __enter__(self) -> PartitionedSink:
+        if not is_url(self.path):
+            os.makedirs(self.path + RECORDS, exist_ok=True)
+            filelock = require("filelock", "io", "a folder of outputs")
+            lock = filelock.FileLock(f"{self.path}{RECORDS}/lock", blocking=False)
+            try:
+                self._stack.enter_context(lock)
+            except filelock.Timeout:
+                raise TableError(f"{self.path} is being written by another run: wait until it has ended.") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def file_of(self, part: Partition) -> str:
+        """Return the path of a part."""
+        return f"{self.path}{part.name}{self._ending}"
+
+    def find(self, part: Partition, run: Mapping[str, Any]) -> FinishedPart | None:
+        """Return the record of a finished part of this run, or None if the part must be written."""
+        if self.if_exists == "replace":
+            return None
+        file = self.file_of(part)
+        size = _size(file)
+        text = read_file(self._record_of(part))
+        if text is None:
+            if size is not None and self.if_exists == "error":
+                raise TableError(f"{file} exists and was not written by allegiance. Pass --if-exists replace.")
+            return None
+        try:
+            values = json.loads(text)
+            if values["run"] == self._digest(part, run) and values["size"] == size:
+                review = values["review"]
+                rows = None if review is None else pa.ipc.open_stream(base64.b64decode(review)).read_all()
+                return FinishedPart(values["rows"], values["summary"], rows)
+        except (ValueError, KeyError, TypeError, pa.ArrowException):
+            pass
+        if self.if_exists == "error" and size is not None:
+            raise TableError(
+                f"{file} was written by another run: its inputs, model or options differ. Pass force=True (--if-exists "
+                "replace) or --if-exists update, or name another folder."
+            )
+        return None
+
+    def open(self, part: Partition) -> Sink:
+        """Return the sink of a part."""
+        return open_sink(self.file_of(part), force=True, metadata=self._metadata)
+
+    def finish(self, part: Partition, run: Mapping[str, Any], rows: int, summary: str, review: pa.Table | None) -> None:
+        """Write the record of a part whose file is complete."""
+        packed = None
+        if review is not None:
+            buffer = pa.BufferOutputStream()
+            with pa.ipc.new_stream(buffer, review.schema) as writer:
+                writer.write_table(review)
+            packed = base64.b64encode(buffer.getvalue().to_pybytes()).decode()
+        values = {
+            "run": self._digest(part, run),
+            "source": part.table.where,
+            "start": part.start,
+            "rows": rows,
+            "size": _size(self.file_of(part)),
+            "summary": summary,
+            "review": packed,
+        }
+        write_whole(self._record_of(part), json.dumps(values).encode())
+
+    def _record_of(self, part: Partition) -> str:
+        return f"{self.path}{RECORDS}/{part.name}.json"
+
+    def _digest(self, part: Partition, run: Mapping[str, Any]) -> str:
+        """Return a hash of everything that determines the rows of a part."""
+        values = [dict(run), part.table.fingerprint(), part.start, part.stop]
+        return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _size(path: str) -> int | None:
+    """Return the size of a file, None if there is none."""
+    if is_url(path):
+        filesystem, name = filesystem_of(path)
+        filesystem.invalidate_cache()
+        return int(filesystem.size(name)) if filesystem.exists(name) else None
+    return os.path.getsize(path) if os.path.isfile(path) else None
+
+
+def read_file(path: str) -> bytes | None:
+    """Return the contents of a file, None if there is none."""
+    if is_url(path):
+        filesystem, name = filesystem_of(path)
+        filesystem.invalidate_cache()
+        return bytes(filesystem.cat_file(name)) if filesystem.exists(name) else None
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def first_rows(tables: Sequence[pa.Table], n: int, order: str) -> pa.Table | None:
+    """Return the first ``n`` rows of several tables by the column ``order``; ties keep their sequence."""
+    if not tables:
+        return None
+    whole = pa.concat_tables(tables)
+    return whole.take(pc.sort_indices(whole, sort_keys=[(order, "ascending")])[:n])

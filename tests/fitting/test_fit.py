@@ -1,0 +1,154 @@
+"""Fitting: sums that do not depend on chunks or order, weights, pipelines, and fits that fail."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_wine, make_blobs
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from allegiance import AffinityScorer, trust
+from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
+from allegiance.io import fit_stream
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sums_are_exact_in_any_order_and_chunks(rng, sparse):
+    X = rng.normal(size=(500, 3)) * 10.0 ** rng.integers(-9, 9, (500, 1))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    codes = rng.integers(-1, 4, 500)
+    exact = [[float(sum(map(Fraction, X[codes == i, j]))) for j in range(3)] for i in range(4)]
+    for _ in range(3):
+        order, cuts = rng.permutation(500), np.sort(rng.integers(0, 500, 5))
+        chunks = zip(np.split(X[order], cuts), np.split(codes[order], cuts), strict=True)
+        parts = [ExactSums.of(sp.csr_array(rows) if sparse else rows, own, 4) for rows, own in chunks]
+        np.testing.assert_array_equal(reduce(ExactSums.plus, parts).values, exact)
+
+
+def test_products_are_the_same_in_any_order_and_chunks(rng):
+    scale = np.array([1e-9, 1.0, 1e3, 1e12])
+    X = rng.normal(size=(2 * MAX_PRODUCT_ROWS + 7, 4)) * scale
+    empty = ExactProducts.empty(np.abs(X).max(axis=0))
+    expected = reduce(ExactProducts.with_rows, np.split(X, [MAX_PRODUCT_ROWS, 2 * MAX_PRODUCT_ROWS]), empty).values
+    np.testing.assert_allclose(expected / np.outer(scale, scale), (X / scale).T @ (X / scale), atol=1e-6)
+    parts = [empty.with_rows(rows) for rows in np.array_split(rng.permutation(X), 9)]
+    np.testing.assert_array_equal(reduce(ExactProducts.plus, parts).values, expected)
+
+
+@pytest.mark.parametrize("influence", ["within", "euclidean"])
+@pytest.mark.parametrize("kind", ["labels", "centers", "weights"])
+def test_streams_and_permutations_give_the_same_bits(tmp_path, rng, influence, kind):
+    centers = 2.0 * rng.normal(size=(4, 3))
+    labels = rng.integers(0, 4, 3000)
+    frame = pd.DataFrame(centers[labels] + rng.normal(size=(3000, 3)), columns=list("abc"))
+    frame.assign(y=labels).to_parquet(tmp_path / "rows.parquet", index=False)
+    settings: dict[str, Any] = {"influence": influence, "calibration": 3, "engine": "shared", "eps": 0.2}
+    settings |= {"labels": {}, "centers": {"centers": centers}, "weights": {"centers": centers, "weights": "size"}}[
+        kind
+    ]
+    y = labels if kind == "labels" else None
+    expected = AffinityScorer(**settings).fit(frame, y).affinity(frame[:200])
+    order = rng.permutation(3000)
+    permuted = AffinityScorer(**settings).fit(frame.iloc[order], None if y is None else y[order])
+    column = "y" if kind == "labels" else None
+    streamed = fit_stream(
+        tmp_path / "rows.parquet", AffinityScorer(**settings), columns=list("abc"), labels=column, batch_rows=701
+    )
+    for scorer in (permuted, streamed):
+        result = scorer.affinity(frame[:200])
+        for name in ("affinity", "trust", "typicality", "priority"):
+            np.testing.assert_array_equal(getattr(result, name), getattr(expected, name), err_msg=name)
+
+
+@pytest.mark.parametrize("influence", ["euclidean", "cosine"])
+def test_members_and_trust_follow_the_labels_that_weights_move(rng, influence):
+    centers = np.array([[5.0, 1.0], [8.0, 1.0], [5.0, 4.0]])
+    X = rng.normal(size=(300, 2)) + centers[np.arange(300) % 3]
+    weights = [4.0, 0.0, 0.0] if influence == "euclidean" else [0.05, 0.0, 0.0]
+    settings: dict[str, Any] = {"centers": centers, "weights": weights, "influence": influence}
+    alone = AffinityScorer(calibration=4, **settings).fit_affinity(X)
+    assert (alone.label != AffinityScorer(centers=centers, influence=influence).fit_predict(X)).any()
+    for other in (trust(X, alone.label, n_resamples=4, **settings), trust(X, n_resamples=4, **settings)):
+        for name in ("label", "trust", "typicality"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(alone, name), err_msg=name)
+
+
+def test_a_point_far_outside_a_small_cluster_is_atypical():
+    X, labels = make_blobs(141, 4, centers=3, random_state=0)
+    scorer = AffinityScorer().fit(X, labels)
+    outside = scorer.affinity(X[:1] * 100.0)
+    assert outside.typicality[0] < 1e-4
+    assert outside.review(1)["reason"].tolist() == ["atypical for its cluster"]
+    farthest = [np.flatnonzero(labels == i)[scorer.affinity(X[labels == i]).typicality.argmin()] for i in range(3)]
+    smallest = np.array([1.0 / (1.0 + np.count_nonzero(labels == i)) for i in range(3)])
+    np.testing.assert_allclose(scorer.affinity(X[farthest]).typicality, 2 * smallest)
+    # A step beyond the farthest member changes little.
+    beyond = scorer.cluster_centers_ + 1.001 * (X[farthest] - scorer.cluster_centers_)
+    np.testing.assert_allclose(scorer.affinity(beyond).typicality, smallest / 1.001**2, rtol=1e-6)
+
+
+def test_a_predicted_cluster_without_members_is_noise():
+    X, labels = make_blobs(90, 2, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
+    clusterer = FrozenEstimator(KMeans(3, n_init=1, random_state=0).fit(X))
+    absent = clusterer.predict([[0.0, 20.0]])[0]
+    scorer = AffinityScorer(clusterer, influence="euclidean").fit(X[labels < 2])
+    assert absent not in scorer.classes_
+    assert scorer.predict([[0.0, 20.0], [0.0, 0.0]]).tolist() == [-1, clusterer.predict([[0.0, 0.0]])[0]]
+    assert scorer.affinity([[0.0, 20.0]]).label.tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"), [({"X": [[np.nan]]}, ValueError), ({"X": np.ones((5, 2)), "y": [1, 2]}, ValueError)]
+)
+@pytest.mark.parametrize("method", ["fit", "fit_affinity"])
+def test_a_refused_fit_keeps_the_previous_one(method, bad, error):
+    X, labels = make_blobs(60, 2, centers=3, random_state=0)
+    scorer = AffinityScorer(calibration=2).fit(X, labels)
+    expected = scorer.affinity(X).trust
+    with pytest.raises(error):
+        getattr(scorer, method)(**bad)
+    np.testing.assert_array_equal(scorer.affinity(X).trust, expected)
+    assert scorer.n_features_in_ == 2
+    np.testing.assert_array_equal(scorer.labels_, labels)
+
+
+def test_labels_are_measured_in_the_space_of_the_pipeline_that_made_them():
+    X = load_wine().data
+    pipeline = make_pipeline(StandardScaler(), PCA(2), KMeans(3, n_init=5, random_state=0))
+    made = trust(X, clusterer=pipeline, n_resamples=4)
+    passed = trust(X, made.label, clusterer=pipeline, n_resamples=4)
+    for name in ("trust", "rival", "affinity", "typicality"):
+        np.testing.assert_array_equal(getattr(passed, name), getattr(made, name), err_msg=name)
+
+
+def test_labels_of_a_mixed_frame_pass_through_the_pipeline():
+    X, labels = make_blobs(90, 2, centers=3, random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(kind=np.array(["x", "y", "z"])[labels])
+    columns = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["kind"]))
+    pipeline = make_pipeline(columns, KMeans(3, n_init=1, random_state=0))
+    names = np.array(["red", "green", "blue"])[labels]
+    result = trust(frame, names, clusterer=pipeline, n_resamples=3)
+    assert result.classes.tolist() == ["blue", "green", "red"]
+    np.testing.assert_array_equal(result.label, names)
+    assert result.replication > 0.9
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [(np.arange(3.0), r"X\.reshape\(1, -1\) is one row"), (np.ones((2, 2)) * 1j, "Use their real and imaginary parts")],
+)
+def test_rows_that_are_no_table_of_numbers(X, message):
+    scorer = AffinityScorer().fit(np.eye(4)[:, :2], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match=message):
+        scorer.affinity(X)
