@@ -21,7 +21,12 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 
 from allegiance import AffinityResult, AffinityScorer, trust
 from allegiance.calibration import matches
-from allegiance.displays import AffinityMapDisplay, AffinityProfileDisplay, FlowDisplay, GalleryDisplay
+from allegiance.displays import (
+    AffinityFieldDisplay,
+    AffinityProfileDisplay,
+    FlowDisplay,
+    GalleryDisplay,
+)
 
 #: Four corners and a centre, as in the paper's figures.
 CENTERS = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0], [3.0, 3.0]])
@@ -33,30 +38,30 @@ def five_clusters() -> tuple[np.ndarray, AffinityScorer]:
     return X, AffinityScorer(KMeans(5, n_init=10, random_state=0)).fit(X)
 
 
-def contour_map() -> AffinityMapDisplay:
+def contour_map() -> AffinityFieldDisplay:
     """Draw the largest affinity as contours."""
     X, scorer = five_clusters()
-    return AffinityMapDisplay.from_estimator(scorer, X)
+    return AffinityFieldDisplay(scorer, X).plot()
 
 
-def heat_map() -> AffinityMapDisplay:
+def heat_map() -> AffinityFieldDisplay:
     """Draw the largest affinity in grey, lower being brighter."""
     X, scorer = five_clusters()
-    return AffinityMapDisplay.from_estimator(scorer, X, kind="heat")
+    return AffinityFieldDisplay(scorer, X).plot(kind="heat")
 
 
-def trust_map() -> AffinityMapDisplay:
+def trust_map() -> AffinityFieldDisplay:
     """Draw trust in the label that a point would get at each place."""
     X, _ = make_blobs(500, centers=CENTERS, cluster_std=1.0, random_state=1)
     scorer = AffinityScorer(KMeans(5, n_init=10, random_state=0), influence="within", calibration=20).fit(X)
-    return AffinityMapDisplay.from_estimator(scorer, X)
+    return AffinityFieldDisplay(scorer, X).plot()
 
 
-def principal_plane() -> AffinityMapDisplay:
+def principal_plane() -> AffinityFieldDisplay:
     """Draw the largest affinity on the plane of the principal axes of four features."""
     X = load_iris(as_frame=True).data
     scorer = AffinityScorer(KMeans(3, n_init=10, random_state=0)).fit(X)
-    return AffinityMapDisplay.from_estimator(scorer, X)
+    return AffinityFieldDisplay(scorer, X).plot()
 
 
 @cache

@@ -9,7 +9,7 @@ from c3. Distance cannot see that; affinity does.
 import numpy as np
 
 from allegiance import AffinityScorer
-from allegiance.displays import AffinityMapDisplay
+from allegiance.displays import AffinityFieldDisplay
 from allegiance.domains import Polytope
 
 centers = np.array([[0.0, -2.0], [-3.0, 0.0], [3.0, 0.0], [3.0, 3.0]])
@@ -26,4 +26,4 @@ for i, (far, share) in enumerate(zip(distance, affinity, strict=True)):
 # %%
 # The affinity to c3 at every place: it fades towards c4, and at the point (0, 0) it is less than a fifth. What runs of
 # k-means do with such a point is an experiment of the paper: ``python -m reproduction --only distance``.
-AffinityMapDisplay.from_estimator(scorer, centers, which=2)
+AffinityFieldDisplay(scorer, centers, which=2).plot()

@@ -24,6 +24,7 @@ RETURNED = ["AffinityResult", "PrecisionWarning"]
 MODULES = {
     "clusterers": ["BregmanKMeans"],
     "displays": [
+        "AffinityFieldDisplay",
         "AffinityMapDisplay",
         "AffinityProfileDisplay",
         "FlowDisplay",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance import AffinityScorer
-from allegiance.displays import AffinityMapDisplay
+from allegiance.displays import AffinityFieldDisplay
 from allegiance.domains import Polytope
 from reproduction.datasets import DataSet, load_2d5c
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, percent_spread
@@ -74,6 +74,6 @@ def _shares(n_points: int, seed: int, settings: Settings) -> tuple[float, float]
 
 def _picture(setup: Setup, data: DataSet) -> Picture:
     scorer = AffinityScorer(domain=REGION, random_state=0, **EUCLIDEAN | WEIGHTS[SHOWN]).fit(data.X, data.reference)
-    display = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, point_kw={"s": 6})
+    display = AffinityFieldDisplay(scorer, data.X, labels=data.reference).plot(point_kw={"s": 6})
     file = setup.save(display.figure_, f"density_{data.X.shape[0]}")
     return Picture(file, f"{data.name}, weighted by size (scaled): contours of the largest affinity")

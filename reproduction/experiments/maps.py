@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance import AffinityScorer
-from allegiance.displays import AffinityMapDisplay
+from allegiance.displays import AffinityFieldDisplay
 from reproduction.datasets import FloatArray
 from reproduction.figures import draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup
@@ -18,8 +18,8 @@ def run(setup: Setup) -> Section:
     lower, upper = data.X.min(axis=0) - 0.5, data.X.max(axis=0) + 0.5
     sites = scorer.cluster_centers_
     points = draw_diagram(sites, np.zeros(len(sites)), lower, upper, X=data.X, labels=data.reference)
-    contour = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="contour")
-    heat = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="heat", show_points=False)
+    contour = AffinityFieldDisplay(scorer, data.X, labels=data.reference).plot(kind="contour")
+    heat = AffinityFieldDisplay(scorer, data.X, labels=data.reference).plot(kind="heat", show_points=False)
     at_centers = scorer.affinity(scorer.cluster_centers_).affinity.max(axis=1)
     corners = scorer.cluster_centers_[1:]
     between = scorer.affinity((corners + scorer.cluster_centers_[0]) / 2.0).affinity.max(axis=1)

@@ -307,8 +307,8 @@ def test_stolen_volumes(rng, r, from_home):
     clearance = (site_b - home @ site_a.T) - (query_b - (query_a * home).sum(axis=1))[:, None]
     stolen, depth = np.empty((n, cells)), np.empty(n)
     stolen_volumes(
-        query_a, query_b, home, clearance if from_home else np.empty((0, cells)), 0.5, site_a, vertices, values,
-        vertex_start, simplices, volumes, simplex_start, cell_volumes, stolen, depth,
+        query_a, query_b, home, clearance if from_home else np.empty((0, cells)), 0.5, site_a, np.ones(r), vertices,
+        values, vertex_start, simplices, volumes, simplex_start, cell_volumes, stolen, depth,
     )  # fmt: skip
     for q in range(n):
         gap = query_b[q] - query_a[q] @ vertices - values
@@ -338,7 +338,7 @@ def _chain_input(rng, r, k, n_steps):
 @pytest.mark.parametrize("kind", ["cube", "ball", "walls"])
 @pytest.mark.parametrize("r", [1, 2, 4])
 def test_walk_cells_follows_its_twin(rng, kind, r):
-    """Position and counts of 240 steps. Products with the sites are the same numbers in both, so bits must agree."""
+    """Position and counts of 240 steps, in float64. The kernel keeps slacks in float32, which moves a few owners."""
     k, n_batches = 4, 3
     site_a, query_a, axes, directions, jumps = _chain_input(rng, r, k, 240)
     walls, wall_offsets = np.empty((0, r)), np.empty(0)
@@ -350,21 +350,22 @@ def test_walk_cells_follows_its_twin(rng, kind, r):
     else:
         walls = np.vstack([np.eye(r), -np.eye(r), np.ones((1, r)) / np.sqrt(r)])
         wall_offsets = np.append(np.ones(2 * r), 0.9)
-    site_rates = np.array([site_a @ u for u in directions])
-    wall_rates = np.array([walls @ u for u in directions]).reshape(len(axes), len(walls))
+    free = directions[axes < 0]
+    rows = np.where(axes < 0, r - 1 + np.cumsum(axes < 0), axes)
+    site_rates, wall_rates = (np.vstack([normals.T, free @ normals.T]) for normals in (site_a, walls))
     origin = query_a / 2
     clearance = ((origin[:, None] - site_a / 2) ** 2).sum(axis=2)
     counts = np.zeros((len(query_a), n_batches, k), np.int32)
     end = np.full(origin.shape, 1e-3)
     walk_cells(
         query_a, site_a, clearance, walls, wall_offsets, half_width, radius,
-        axes, directions, site_rates, wall_rates, jumps, origin, end, counts,
+        rows, free, site_rates, wall_rates, jumps, origin, end, counts,
     )  # fmt: skip
     for q in range(len(query_a)):
         z, expected = twin.walk_cell(
             query_a[q], site_a, clearance[q], (walls, wall_offsets, half_width, radius),
             (axes, directions, jumps), origin[q], np.full(r, 1e-3), n_batches,
         )  # fmt: skip
-        np.testing.assert_array_equal(counts[q], expected)
-        np.testing.assert_array_equal(end[q], z)
+        assert np.abs(counts[q] - expected).sum() <= 4
+        np.testing.assert_allclose(end[q], z, atol=1e-4)
     assert (counts.sum(axis=2) == 80).all()

@@ -13,6 +13,7 @@ from sklearn.datasets import make_blobs
 from allegiance import AffinityScorer, affinity, stability_curve, trust
 from allegiance.applications import StabilityCurve
 from allegiance.displays import (
+    AffinityFieldDisplay,
     AffinityMapDisplay,
     AffinityProfileDisplay,
     FlowDisplay,
@@ -110,7 +111,7 @@ def test_names_of_clusters_are_shown_in_every_picture(blobs, texts_in_order):
         result.plot.flow(which="all", names=names),
         result.plot.map(X, names=names),
         result.plot.gallery(X, image_shape=(1, 2), n=2, per_cluster=True, names=names),
-        AffinityMapDisplay.from_estimator(scorer, X, resolution=9, names=names),
+        AffinityFieldDisplay(scorer, X, resolution=9, names=names).plot(),
     ]
     for display in pictures:
         texts = [" ".join(text.get_text().split()) for text in display.figure_.findobj(Text)]
@@ -202,7 +203,7 @@ def test_mistakes(confused):
         FlowDisplay(confused, which="unstable")
     with pytest.raises(ValueError, match="at least two clusters"):
         FlowDisplay(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
-    for display in (FlowDisplay, AffinityProfileDisplay, AffinityMapDisplay.from_result):
+    for display in (FlowDisplay, AffinityProfileDisplay, AffinityMapDisplay):
         with pytest.raises(TypeError, match="AffinityResult"):
             display("confused")
 

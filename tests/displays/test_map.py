@@ -1,4 +1,4 @@
-"""The affinity map: its grid against the scorer, its artists, its errors."""
+"""Maps of points, and fields: their grid against the scorer, their artists, their errors."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
 
 from allegiance import AffinityScorer, affinity, trust
-from allegiance.displays import AffinityMapDisplay
+from allegiance.displays import AffinityFieldDisplay, AffinityMapDisplay
 
 
 def largest(scorer, places):
@@ -21,11 +21,11 @@ def largest(scorer, places):
 @pytest.mark.parametrize("influence", ["within", "rbf"])
 def test_grid_holds_the_scorers_own_values(blobs, influence):
     scorer = AffinityScorer(influence=influence).fit(*blobs)
-    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=12)
+    display = AffinityFieldDisplay(scorer, blobs[0], resolution=12).plot()
     frame = display.frame()
     places = frame[["x", "y"]].to_numpy()
     np.testing.assert_array_equal(frame["affinity"], largest(scorer, places))
-    one = AffinityMapDisplay.from_estimator(scorer, blobs[0], which=2, resolution=12)
+    one = AffinityFieldDisplay(scorer, blobs[0], which=2, resolution=12).plot()
     np.testing.assert_array_equal(one.frame()["affinity_2"], scorer.affinity(places).affinity[:, 2])
     assert "cluster 2" in one.ax_.get_title()
     assert len(frame) == 144
@@ -40,12 +40,12 @@ def test_a_calibrated_scorer_shows_trust(calibrated, blobs):
     X, y = blobs
     labels = y.copy()
     labels[:20], labels[20:25] = (y[:20] + 1) % 4, -1
-    display = AffinityMapDisplay.from_estimator(calibrated, X, labels=labels, resolution=8)
+    display = AffinityFieldDisplay(calibrated, X, labels=labels, resolution=8).plot()
     frame = display.frame()
     np.testing.assert_array_equal(frame["trust"], calibrated.affinity(frame[["x", "y"]].to_numpy()).trust)
     assert display.colorbar_.ax.get_ylabel() == "trust"
     # The trust of a point is that of its label, which may be another one than the scorer would give.
-    value, own = display.frame(points=True)["trust"].to_numpy(), calibrated.affinity(X).trust
+    value, own = display.value, calibrated.affinity(X).trust
     assert (value[:20] < own[:20]).all()
     assert np.isnan(value[20:25]).all()
     np.testing.assert_array_equal(value[25:], own[25:])
@@ -54,7 +54,7 @@ def test_a_calibrated_scorer_shows_trust(calibrated, blobs):
 @pytest.mark.parametrize("features", [(0, 3), None], ids=["slice", "principal"])
 def test_slices_are_scored_in_the_whole_space(scorer_4d, features):
     X, scorer = scorer_4d
-    display = AffinityMapDisplay.from_estimator(scorer, X, resolution=6, features=features)
+    display = AffinityFieldDisplay(scorer, X, resolution=6, features=features).plot()
     frame = display.frame()
     uv = frame[["x", "y"]].to_numpy()
     if features:
@@ -62,7 +62,7 @@ def test_slices_are_scored_in_the_whole_space(scorer_4d, features):
         places[:, [0, 3]] = uv
     else:
         axes = np.linalg.svd(X - X.mean(axis=0))[2][:2]
-        seen = display.frame(points=True)[["x", "y"]].to_numpy()
+        seen = display.position
         axes *= np.sign((((X - X.mean(axis=0)) @ axes.T) * seen).sum(axis=0))[:, None]
         places = X.mean(axis=0) + uv @ axes
     np.testing.assert_allclose(frame["affinity"], largest(scorer, places), atol=1e-9)
@@ -72,7 +72,7 @@ def test_slices_are_scored_in_the_whole_space(scorer_4d, features):
 @pytest.mark.parametrize("kind", ["contour", "heat"])
 def test_artists(scorer, blobs, kind):
     X, y = blobs
-    display = AffinityMapDisplay.from_estimator(scorer, X, labels=y, kind=kind, resolution=40)
+    display = AffinityFieldDisplay(scorer, X, labels=y, resolution=40).plot(kind=kind)
     assert len(display.borders_) == 3
     np.testing.assert_array_equal(display.sites_.get_offsets(), scorer.cluster_centers_)
     assert [len(drawn.get_offsets()) for drawn in display.points_] == np.bincount(y).tolist()
@@ -81,7 +81,7 @@ def test_artists(scorer, blobs, kind):
 
 
 def test_lines_run_where_they_should(scorer, blobs):
-    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=150)
+    display = AffinityFieldDisplay(scorer, blobs[0], resolution=150).plot()
     half = np.vstack([path.vertices for path in display.threshold_.get_paths()])
     assert len(half) > 50
     np.testing.assert_allclose(largest(scorer, half), 0.5, atol=0.01)
@@ -91,14 +91,14 @@ def test_lines_run_where_they_should(scorer, blobs):
 
 
 def test_lower_affinity_is_brighter_in_the_heat_map(scorer, blobs):
-    image = AffinityMapDisplay.from_estimator(scorer, blobs[0], kind="heat", resolution=10).field_
+    image = AffinityFieldDisplay(scorer, blobs[0], resolution=10).plot(kind="heat").field_
     assert (np.diff(image.cmap(image.norm(np.array([0.4, 0.6, 0.8, 1.0])))[:, 0]) < 0).all()
 
 
 def test_draws_on_the_users_axes_and_only_what_is_asked_for(scorer, blobs):
     figure, axes = plt.subplots(1, 2)
     kw = {"show_cells": False, "show_points": False, "show_labels": False}
-    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=10, ax=axes[0], **kw)
+    display = AffinityFieldDisplay(scorer, blobs[0], resolution=10).plot(ax=axes[0], **kw)
     assert (display.borders_, display.sites_, display.points_, display.labels_) == ([], None, [], [])
     assert display.plot(ax=axes[1], kind="heat") is display
     assert display.figure_ is figure
@@ -108,7 +108,7 @@ def test_draws_on_the_users_axes_and_only_what_is_asked_for(scorer, blobs):
 def test_field_ends_where_the_divergence_does():
     X = np.random.default_rng(0).gamma(0.6, 2.0, (60, 3)) + 0.01
     scorer = AffinityScorer(influence="kl").fit(X, np.arange(60) % 4)
-    field = AffinityMapDisplay.from_estimator(scorer, X, resolution=20).field
+    field = AffinityFieldDisplay(scorer, X, resolution=20).plot().field
     assert np.isnan(field).any()
     assert np.isfinite(field).any()
 
@@ -116,18 +116,17 @@ def test_field_ends_where_the_divergence_does():
 def test_features_by_name():
     data = load_iris(as_frame=True).data
     scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0), random_state=0).fit(data)
-    display = AffinityMapDisplay.from_estimator(scorer, data, features=("petal length (cm)", 3), resolution=5)
+    display = AffinityFieldDisplay(scorer, data, features=("petal length (cm)", 3), resolution=5).plot()
     assert display.ax_.get_xlabel() == "petal length (cm)"
 
 
 def test_a_map_of_a_result(blobs, rng):
     X, y = blobs
     result = trust(X, np.where(np.arange(160) < 5, -1, y), n_resamples=3)
-    display = AffinityMapDisplay.from_result(result, X)
+    display = AffinityMapDisplay(result, X).plot()
     frame = display.frame()
     np.testing.assert_array_equal(frame["trust"], result.trust)
     assert [len(drawn.get_offsets()) for drawn in display.points_][-1] == 5
-    assert "no field" in display.ax_.get_title()
     # Principal axes turn the data, so that distances stay.
     lengths = np.linalg.norm(frame[["x", "y"]].to_numpy() - frame[["x", "y"]].to_numpy()[0], axis=1)
     np.testing.assert_allclose(lengths, np.linalg.norm(X - X[0], axis=1))
@@ -147,7 +146,7 @@ def test_a_map_of_the_largest_affinities_only(blobs):
     X, y = blobs
     whole, part = affinity(X, y), affinity(X, y, top=2)
     kept = np.isin(2, y) & (part.clusters == 2).any(axis=1)
-    value = AffinityMapDisplay.from_result(part, X, which=2).value
+    value = AffinityMapDisplay(part, X, which=2).value
     np.testing.assert_array_equal(value[kept], whole.affinity[kept, 2])
     assert np.isnan(value[~kept]).all()
 
@@ -157,7 +156,7 @@ def test_texts_do_not_overlap_and_can_be_read(texts_in_order, k, d, style):
     X, y = make_blobs(600, n_features=d, centers=k, random_state=1)
     scorer = AffinityScorer(eps=0.2, random_state=0).fit(X, y)
     with plt.style.context(style):
-        display = AffinityMapDisplay.from_estimator(scorer, X, resolution=20)
+        display = AffinityFieldDisplay(scorer, X, resolution=20).plot()
         texts_in_order(display.figure_)
         page = np.array(to_rgb(display.ax_.get_facecolor())).mean()
         for text in display.figure_.findobj(Text):
@@ -165,7 +164,11 @@ def test_texts_do_not_overlap_and_can_be_read(texts_in_order, k, d, style):
                 assert abs(np.array(to_rgb(text.get_color())).mean() - page) > 0.4
 
 
-FROM, OF = AffinityMapDisplay.from_estimator, AffinityMapDisplay.from_result
+def FROM(scorer, X, kind="contour", ax=None, **settings):
+    return AffinityFieldDisplay(scorer, X, **settings).plot(ax=ax, kind=kind)
+
+
+OF = AffinityMapDisplay
 
 
 @pytest.mark.parametrize(

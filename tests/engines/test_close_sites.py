@@ -110,7 +110,7 @@ def test_the_unit_of_a_kernel_does_not_matter(rng, engine):
     one, tiny = (
         affinity(gram * unit, labels, influence=Kernel("precomputed"), engine=engine) for unit in (1.0, 2.0**-60)
     )
-    assert "closed-form" not in set(one.engine)
+    assert "closed-form" not in set(one.frame(details=True)["engine"])
     np.testing.assert_array_equal(one.affinity, tiny.affinity)
 
 

@@ -214,7 +214,7 @@ def test_a_linear_program_without_solution_concerns_one_row_only(rng, monkeypatc
     with pytest.warns(PrecisionWarning):
         result = scorer.affinity(outside)
     assert calls
-    assert result.empty_cell[0]
+    assert result.frame(details=True)["empty_cell"][0]
     assert (result.affinity[0] == np.eye(6)[result.label[0]]).all()
     assert (result.standard_error[0] == 0.5).all()
     np.testing.assert_array_equal(result.affinity[1:], expected.affinity[1:])

@@ -20,7 +20,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from allegiance import AffinityScorer, affinity
-from allegiance.displays import AffinityMapDisplay
+from allegiance.displays import AffinityFieldDisplay
 from allegiance.io.streams import score_stream
 
 WINE = load_wine().data
@@ -231,10 +231,10 @@ def test_pictures_show_the_space_behind_the_transformers():
     frame = pd.DataFrame(WINE, columns=names)
     scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence="euclidean").fit(frame)
     bare = AffinityScorer(influence="euclidean").fit(StandardScaler().fit_transform(WINE), scorer.labels_)
-    found = AffinityMapDisplay.from_estimator(scorer, frame, resolution=8)
-    expected = AffinityMapDisplay.from_estimator(bare, StandardScaler().fit_transform(WINE), resolution=8)
+    found = AffinityFieldDisplay(scorer, frame, resolution=8).plot()
+    expected = AffinityFieldDisplay(bare, StandardScaler().fit_transform(WINE), resolution=8).plot()
     # Columns of a frame lie in memory the other way round, which changes the rounding of principal axes.
     np.testing.assert_allclose(found.position, expected.position, atol=1e-12)
     np.testing.assert_allclose(found.field, expected.field, atol=1e-9)
-    sliced = AffinityMapDisplay.from_estimator(scorer, frame, features=("alcohol", "hue"), resolution=8)
+    sliced = AffinityFieldDisplay(scorer, frame, features=("alcohol", "hue"), resolution=8).plot()
     assert (sliced.ax_.get_xlabel(), sliced.ax_.get_ylabel()) == ("alcohol", "hue")

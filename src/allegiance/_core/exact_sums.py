@@ -108,26 +108,28 @@ class ExactProducts(NamedTuple):
     exponents: IntArray
     """(d,) all numbers of a column are below this power of two."""
     digits: IntArray
-    """(4, d, d) multiples of 2**20, 1, 2**-20 and 2**-40 of the product of the two units; all but the first carried."""
+    """(3, d, d) multiples of 2**20, 1 and 2**-20 of the product of the two units; all but the first carried."""
 
     @classmethod
     def empty(cls, bounds: FloatArray) -> ExactProducts:
         """Return no rows of columns whose numbers are at most ``bounds`` (d,)."""
         d = bounds.size
-        return cls(np.frexp(bounds)[1].astype(np.int64), np.zeros((4, d, d), np.int64))
+        return cls(np.frexp(bounds)[1].astype(np.int64), np.zeros((3, d, d), np.int64))
 
-    def with_rows(self, rows: FloatArray) -> ExactProducts:
-        """Add at most ``MAX_PRODUCT_ROWS`` rows (m, d), each cut off 40 bits below the bound of its column."""
+    def with_rows(self, rows: FloatArray, *, coarse: bool = False) -> ExactProducts:
+        """Add at most ``MAX_PRODUCT_ROWS`` rows (m, d), each rounded 40 bits below the bound of its column.
+
+        Products of two second halves, below those 40 bits, are left out, and with ``coarse`` all second halves.
+        """
         scaled = rows * np.ldexp(1.0, _FACTOR_BITS - self.exponents)
-        high = np.trunc(scaled)
-        scaled -= high
-        scaled *= 2.0**_FACTOR_BITS
-        low = np.trunc(scaled, out=scaled)
-        mixed = high.T @ low
-        levels = (high.T @ high, mixed + mixed.T, low.T @ low)
+        high = np.rint(scaled)
         digits = self.digits.copy()
-        for level, products in enumerate(levels, start=1):
-            digits[level] += products.astype(np.int64)
+        digits[1] += (high.T @ high).astype(np.int64)
+        if not coarse:
+            scaled -= high
+            scaled *= 2.0**_FACTOR_BITS
+            mixed = high.T @ np.rint(scaled, out=scaled)
+            digits[2] += (mixed + mixed.T).astype(np.int64)
         return ExactProducts(self.exponents, _carried(digits))
 
     def plus(self, other: ExactProducts) -> ExactProducts:
@@ -138,14 +140,14 @@ class ExactProducts(NamedTuple):
     def values(self) -> FloatArray:
         """(d, d) the sums as floats."""
         total = np.zeros(self.digits.shape[1:])
-        for level in (3, 2, 1, 0):
+        for level in (2, 1, 0):
             total = np.ldexp(total, -_FACTOR_BITS) + self.digits[level]
         return np.ldexp(total, np.add.outer(self.exponents, self.exponents) - _FACTOR_BITS)
 
 
 def _carried(digits: IntArray) -> IntArray:
     """Move what exceeds a digit to the next higher one, so that equal sums have equal digits."""
-    for level in (3, 2, 1):
+    for level in (2, 1):
         digits[level - 1] += digits[level] >> _FACTOR_BITS
         digits[level] &= 2**_FACTOR_BITS - 1
     return digits

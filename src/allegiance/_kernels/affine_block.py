@@ -77,13 +77,13 @@ def _write_values(
     signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, out, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows = _pointer(context, builder, signature, arguments, 6, types.float32)
-        rows = _at(builder, rows, builder.mul(arguments[7], _INDEX(BLOCK)))
+        rows = array_pointer(context, builder, signature, arguments, 6, types.float32)
+        rows = element(builder, rows, builder.mul(arguments[7], _INDEX(BLOCK)))
 
         def use(strip: Any, values: list[Any]) -> None:
             for i, value in enumerate(values):
                 at = builder.add(builder.mul(strip, _INDEX(LANES)), _INDEX(i * BLOCK))
-                builder.store(value, _at(builder, rows, at), align=4)
+                builder.store(value, element(builder, rows, at), align=4)
 
         _for_strips(context, builder, signature, arguments, use)
         return context.get_dummy_value()
@@ -98,7 +98,7 @@ def _count_signs(
     signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, hits)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out = _pointer(context, builder, signature, arguments, 6, types.int64)
+        out = array_pointer(context, builder, signature, arguments, 6, types.int64)
         counts = [cgutils.alloca_once(builder, _INDEX) for _ in range(N_FUNCTIONS)]
         for count in counts:
             builder.store(_INDEX(0), count)
@@ -110,7 +110,7 @@ def _count_signs(
 
         _for_strips(context, builder, signature, arguments, use)
         for i, count in enumerate(counts):
-            builder.store(builder.load(count, typ=_INDEX), _at(builder, out, _INDEX(i), _INDEX))
+            builder.store(builder.load(count, typ=_INDEX), element(builder, out, _INDEX(i), _INDEX))
         return context.get_dummy_value()
 
     return signature, generate
@@ -128,7 +128,7 @@ def _add_stolen(n_vectors: int) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             pointers = {
-                i: _pointer(context, builder, signature, arguments, i, dtype)
+                i: array_pointer(context, builder, signature, arguments, i, dtype)
                 for i, dtype in ((0, types.float32), (2, types.float32), (3, types.int64), (4, types.float32),
                                  (5, types.int64), (6, types.int32), (8, types.int32))
             }  # fmt: skip
@@ -136,11 +136,11 @@ def _add_stolen(n_vectors: int) -> Any:
             k = _columns(context, builder, signature, arguments, 8)
             size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(VECTOR))
             vectors = [builder.add(arguments[1], _INDEX(i)) for i in range(n_vectors)]
-            tiles = [_at(builder, pointers[0], builder.mul(v, size)) for v in vectors]
+            tiles = [element(builder, pointers[0], builder.mul(v, size)) for v in vectors]
             numbers = [builder.add(arguments[7], _INDEX(j)) for j in range(N_FUNCTIONS)]
-            places = [builder.load(_at(builder, pointers[3], number, _INDEX), typ=_INDEX) for number in numbers]
-            rows = [_at(builder, pointers[2], builder.mul(place, r)) for place in places]
-            margins = [_everywhere(builder, _at(builder, pointers[4], number), _ONE) for number in numbers]
+            places = [builder.load(element(builder, pointers[3], number, _INDEX), typ=_INDEX) for number in numbers]
+            rows = [element(builder, pointers[2], builder.mul(place, r)) for place in places]
+            margins = [_everywhere(builder, element(builder, pointers[4], number), _ONE) for number in numbers]
             constants = [builder.load(tile, align=4, typ=_ONE) for tile in tiles]
             starts = [[builder.fsub(constant, margin) for constant in constants] for margin in margins]
             zeros = ir.Constant(_ONE, [0.0] * VECTOR)
@@ -169,7 +169,7 @@ def _decide_stolen(n_vectors: int) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             pointers = {
-                i: _pointer(context, builder, signature, arguments, i, dtype)
+                i: array_pointer(context, builder, signature, arguments, i, dtype)
                 for i, dtype in ((0, types.float32), (1, types.int32), (2, types.float32), (4, types.int32),
                                  (5, types.int64), (6, types.float32), (7, types.int64), (8, types.int32),
                                  (10, types.int32), (11, types.int64), (12, types.int64))
@@ -179,19 +179,19 @@ def _decide_stolen(n_vectors: int) -> Any:
             tiles, scales, bounds, constants = [], [], [], []
             for v in vectors:
                 at = builder.mul(v, builder.mul(columns[4], _INDEX(VECTOR)))
-                tiles.append(_at(builder, pointers[1], at, _COUNT))
-                unit = _at(builder, pointers[2], builder.mul(v, _INDEX(2 * VECTOR)))
+                tiles.append(element(builder, pointers[1], at, _COUNT))
+                unit = element(builder, pointers[2], builder.mul(v, _INDEX(2 * VECTOR)))
                 scales.append(builder.load(unit, align=4, typ=_ONE))
-                bounds.append(builder.load(_at(builder, unit, _INDEX(VECTOR)), align=4, typ=_ONE))
+                bounds.append(builder.load(element(builder, unit, _INDEX(VECTOR)), align=4, typ=_ONE))
                 at = builder.mul(v, builder.mul(columns[0], _INDEX(VECTOR)))
-                constants.append(builder.load(_at(builder, pointers[0], at), align=4, typ=_ONE))
+                constants.append(builder.load(element(builder, pointers[0], at), align=4, typ=_ONE))
             numbers = [builder.add(arguments[9], _INDEX(j)) for j in range(N_FUNCTIONS)]
             rows = []
             for number in numbers:
-                place = builder.load(_at(builder, pointers[5], number, _INDEX), typ=_INDEX)
-                rows.append(_at(builder, pointers[4], builder.mul(place, columns[4]), _COUNT))
+                place = builder.load(element(builder, pointers[5], number, _INDEX), typ=_INDEX)
+                rows.append(element(builder, pointers[4], builder.mul(place, columns[4]), _COUNT))
             for number, totals in zip(numbers, _integer_sums(builder, rows, tiles, columns[4]), strict=True):
-                margin = _everywhere(builder, _at(builder, pointers[6], number), _ONE)
+                margin = _everywhere(builder, element(builder, pointers[6], number), _ONE)
                 hits = []
                 for i, total in enumerate(totals):
                     start = builder.fmul(builder.fsub(constants[i], margin), scales[i], flags=_FUSE)
@@ -201,10 +201,10 @@ def _decide_stolen(n_vectors: int) -> Any:
                     known = builder.bitcast(builder.or_(hits[-1], missed), ir.IntType(VECTOR))
                     unsure = builder.icmp_unsigned("!=", known, known.type(-1))
                     with builder.if_then(unsure, likely=False):
-                        count = _at(builder, pointers[12], _INDEX(i), _INDEX)
+                        count = element(builder, pointers[12], _INDEX(i), _INDEX)
                         n = builder.load(count, typ=_INDEX)
                         at = builder.add(builder.mul(columns[11], _INDEX(i)), n)
-                        builder.store(number, _at(builder, pointers[11], at, _INDEX))
+                        builder.store(number, element(builder, pointers[11], at, _INDEX))
                         builder.store(builder.add(n, _INDEX(1)), count)
                     hits[-1] = builder.select(unsure, ir.Constant(hits[-1].type, [0] * VECTOR), hits[-1])
                 _add_weights(builder, pointers[7], pointers[8], number, pointers[10], vectors, columns[10], hits)
@@ -223,9 +223,9 @@ def _integer_sums(builder: Any, rows: list[Any], columns: list[Any], pairs: Any)
     sums = [[cgutils.alloca_once_value(builder, zeros) for _ in columns] for _ in rows]
     with cgutils.for_range(builder, pairs) as pair:
         at = builder.mul(pair.index, _INDEX(VECTOR))
-        vectors = [builder.load(_at(builder, column, at, _COUNT), align=4, typ=_COUNTS) for column in columns]
+        vectors = [builder.load(element(builder, column, at, _COUNT), align=4, typ=_COUNTS) for column in columns]
         for row, totals in zip(rows, sums, strict=True):
-            number = _everywhere(builder, _at(builder, row, pair.index, _COUNT), _COUNTS)
+            number = _everywhere(builder, element(builder, row, pair.index, _COUNT), _COUNTS)
             for vector, total in zip(vectors, totals, strict=True):
                 builder.store(builder.call(multiply, [builder.load(total, typ=_COUNTS), vector, number]), total)
     return [[builder.load(total, typ=_COUNTS) for total in totals] for totals in sums]
@@ -235,15 +235,15 @@ def _add_weights(
     builder: Any, owners: Any, weights: Any, number: Any, found: Any, vectors: list[Any], k: Any, hits: list[Any]
 ) -> None:
     """Add the weight of a sample, and its square, for the queries that hit it."""
-    owner = builder.load(_at(builder, owners, number, _INDEX), typ=_INDEX)
-    weight = builder.load(_at(builder, weights, number, _COUNT), typ=_COUNT)
+    owner = builder.load(element(builder, owners, number, _INDEX), typ=_INDEX)
+    weight = builder.load(element(builder, weights, number, _COUNT), typ=_COUNT)
     nothing = ir.Constant(_COUNTS, [0] * VECTOR)
     for v, hit in zip(vectors, hits, strict=True):
         place = builder.mul(builder.add(builder.mul(v, k), owner), _INDEX(2 * VECTOR))
         for i, add in enumerate((weight, builder.mul(weight, weight))):
-            where = _at(builder, found, builder.add(place, _INDEX(i * VECTOR)), _COUNT)
+            where = element(builder, found, builder.add(place, _INDEX(i * VECTOR)), _COUNT)
             before = builder.load(where, align=4, typ=_COUNTS)
-            some = builder.select(hit, _splat(builder, add, _COUNTS), nothing)
+            some = builder.select(hit, splat(builder, add, _COUNTS), nothing)
             builder.store(builder.add(before, some), where, align=4)
 
 
@@ -252,15 +252,15 @@ def _prefetch(typing: Any, samples: Any, place: Any) -> Any:
     signature = types.void(samples, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        start = _pointer(context, builder, signature, arguments, 0, signature.args[0].dtype)
+        start = array_pointer(context, builder, signature, arguments, 0, signature.args[0].dtype)
         r = _columns(context, builder, signature, arguments, 0)
-        row = _at(builder, start, builder.mul(arguments[1], r))
+        row = element(builder, start, builder.mul(arguments[1], r))
         kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[ir.IntType(32)] * 3])
         fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         line = 16
         lines = builder.udiv(builder.add(r, _INDEX(line - 1)), _INDEX(line))
         with cgutils.for_range(builder, lines) as each:
-            where = _at(builder, row, builder.mul(each.index, _INDEX(line)))
+            where = element(builder, row, builder.mul(each.index, _INDEX(line)))
             builder.call(fetch, [where, *(ir.IntType(32)(number) for number in (0, 2, 1))])
         return context.get_dummy_value()
 
@@ -273,10 +273,10 @@ def _write_chosen(typing: Any, highest: Any, values: Any, limits: Any, places: A
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         best, value, limit, margin_out = (
-            _pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 2, 5)
+            array_pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 2, 5)
         )
-        bytes_out = [_pointer(context, builder, signature, arguments, i, types.uint8) for i in (3, 4)]
-        limits = [_everywhere(builder, _at(builder, limit, _INDEX(c)), _ONE) for c in range(CLASSES)]
+        bytes_out = [array_pointer(context, builder, signature, arguments, i, types.uint8) for i in (3, 4)]
+        limits = [_everywhere(builder, element(builder, limit, _INDEX(c)), _ONE) for c in range(CLASSES)]
         few = ir.VectorType(ir.IntType(8), VECTOR)
         n: Any = _INDEX(0)
         for first in range(0, BLOCK, VECTOR):
@@ -288,7 +288,7 @@ def _write_chosen(typing: Any, highest: Any, values: Any, limits: Any, places: A
                 lanes = [lane if levels[lane] < c else VECTOR + lane for lane in range(VECTOR)]
                 at_most = _shuffled(builder, at_most, limits[c], lanes)
             margin = builder.fsub(
-                *(builder.load(_at(builder, each, _INDEX(first)), align=4, typ=_ONE) for each in (best, value))
+                *(builder.load(element(builder, each, _INDEX(first)), align=4, typ=_ONE) for each in (best, value))
             )
             chosen = builder.fcmp_ordered("<=", margin, at_most)
             code: Any = ir.Constant(_COUNTS, list(range(first, first + VECTOR)))
@@ -296,10 +296,10 @@ def _write_chosen(typing: Any, highest: Any, values: Any, limits: Any, places: A
                 above = builder.zext(builder.fcmp_ordered(">", margin, limits[c]), _COUNTS)
                 code = builder.add(code, builder.shl(above, ir.Constant(_COUNTS, [8] * VECTOR)))
             margin, code = (_compressed(builder, each, chosen) for each in (margin, code))
-            builder.store(margin, _at(builder, margin_out, n), align=4)
+            builder.store(margin, element(builder, margin_out, n), align=4)
             for i, out in enumerate(bytes_out):
                 number = builder.lshr(code, ir.Constant(_COUNTS, [8 * i] * VECTOR))
-                builder.store(builder.trunc(number, few), _at(builder, out, n, few.element), align=1)
+                builder.store(builder.trunc(number, few), element(builder, out, n, few.element), align=1)
             n = builder.add(n, builder.zext(builder.ctpop(builder.bitcast(chosen, ir.IntType(VECTOR))), _INDEX))
         return n
 
@@ -319,12 +319,14 @@ def _write_rows(typing: Any, columns: Any, c: Any, first: Any, rows: Any) -> Any
     signature = types.void(columns, types.int64, types.int64, rows)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source, target = (_pointer(context, builder, signature, arguments, i, signature.args[i].dtype) for i in (0, 3))
+        source, target = (
+            array_pointer(context, builder, signature, arguments, i, signature.args[i].dtype) for i in (0, 3)
+        )
         width = _columns(context, builder, signature, arguments, 3)
         vectors = []
         for i in range(VECTOR):
             at = builder.mul(builder.add(arguments[1], _INDEX(i + 1)), _INDEX(BLOCK))
-            vectors.append(builder.load(_at(builder, source, builder.add(at, arguments[2])), align=4, typ=_ONE))
+            vectors.append(builder.load(element(builder, source, builder.add(at, arguments[2])), align=4, typ=_ONE))
         step = 1
         while step < VECTOR:
             # Of each two vectors, those numbers change places whose bit is not that of their vector.
@@ -336,7 +338,7 @@ def _write_rows(typing: Any, columns: Any, c: Any, first: Any, rows: Any) -> Any
             step *= 2
         for i, vector in enumerate(vectors):
             at = builder.add(builder.mul(builder.add(arguments[2], _INDEX(i)), width), arguments[1])
-            builder.store(vector, _at(builder, target, at), align=4)
+            builder.store(vector, element(builder, target, at), align=4)
         return context.get_dummy_value()
 
     return signature, generate
@@ -351,16 +353,18 @@ def _for_strips(
     context: Any, builder: Any, signature: Any, arguments: Any, use: Callable[[Any, list[Any]], None]
 ) -> None:
     """Sum the functions at LANES samples after the other, and hand the vectors of values to ``use``."""
-    constants, slopes, samples = (_pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 3))
+    constants, slopes, samples = (
+        array_pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 3)
+    )
     first, block, strips = arguments[2], arguments[4], arguments[5]
     r = _columns(context, builder, signature, arguments, 1)
     size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(BLOCK))
-    samples = _at(builder, samples, builder.mul(block, size))
+    samples = element(builder, samples, builder.mul(block, size))
     functions = [builder.add(first, _INDEX(i)) for i in range(N_FUNCTIONS)]
-    rows = [_at(builder, slopes, builder.mul(function, r)) for function in functions]
-    constants = [_everywhere(builder, _at(builder, constants, function), _SINGLE) for function in functions]
+    rows = [element(builder, slopes, builder.mul(function, r)) for function in functions]
+    constants = [_everywhere(builder, element(builder, constants, function), _SINGLE) for function in functions]
     with cgutils.for_range(builder, strips) as strip:
-        column = _at(builder, samples, builder.mul(strip.index, _INDEX(LANES)))
+        column = element(builder, samples, builder.mul(strip.index, _INDEX(LANES)))
         margins = builder.load(column, align=4, typ=_SINGLE)
         starts = [[builder.fsub(constant, margins)] for constant in constants]
         use(strip.index, [value for (value,) in _sums(builder, starts, rows, [column], BLOCK, r)])
@@ -374,16 +378,16 @@ def _sums(
     sums = [[cgutils.alloca_once_value(builder, start) for start in some] for some in starts]
     with cgutils.for_range(builder, r) as axis:
         at = builder.mul(builder.add(axis.index, _INDEX(1)), _INDEX(stride))
-        vectors = [builder.load(_at(builder, column, at), align=4, typ=kind) for column in columns]
+        vectors = [builder.load(element(builder, column, at), align=4, typ=kind) for column in columns]
         for row, totals in zip(rows, sums, strict=True):
-            number = _everywhere(builder, _at(builder, row, axis.index), kind)
+            number = _everywhere(builder, element(builder, row, axis.index), kind)
             for vector, total in zip(vectors, totals, strict=True):
                 product = builder.fmul(number, vector, flags=_FUSE)
                 builder.store(builder.fadd(product, builder.load(total, typ=kind), flags=_FUSE), total)
     return [[builder.load(total, typ=kind) for total in totals] for totals in sums]
 
 
-def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, place: int, dtype: Any) -> Any:
+def array_pointer(context: Any, builder: Any, signature: Any, arguments: Any, place: int, dtype: Any) -> Any:
     """Return where the numbers of an array start; of another dtype or layout they would not be where they are read."""
     array = signature.args[place]
     if array.dtype != dtype or array.layout != "C":
@@ -398,17 +402,17 @@ def _columns(context: Any, builder: Any, signature: Any, arguments: Any, place: 
     return builder.extract_value(context.make_array(signature.args[place])(context, builder, arguments[place]).shape, 1)
 
 
-def _at(builder: Any, pointer: Any, index: Any, kind: Any = ir.FloatType()) -> Any:  # noqa: B008
+def element(builder: Any, pointer: Any, index: Any, kind: Any = ir.FloatType()) -> Any:  # noqa: B008
     """Return where the number with this index is."""
     return builder.gep(pointer, [index], source_etype=kind)
 
 
 def _everywhere(builder: Any, pointer: Any, vector: Any) -> Any:
     """Return a vector of the number at a place."""
-    return _splat(builder, builder.load(pointer, typ=vector.element), vector)
+    return splat(builder, builder.load(pointer, typ=vector.element), vector)
 
 
-def _splat(builder: Any, number: Any, vector: Any) -> Any:
+def splat(builder: Any, number: Any, vector: Any) -> Any:
     """Return a vector of one number."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.IntType(32)(0))

@@ -80,7 +80,7 @@ def choose_samples(
     coarse
         (m, (r + 1) // 2) int32, written if ``COARSE``: the same as pairs of 16-bit integers, the first one low.
     owner
-        (m,) uint8, written.
+        (m,) uint16, written.
     places, classes, margins
         (m k + BLOCK,) uint8, uint8 and float32, written: of the chosen samples, block after block and site after site.
     starts

@@ -1,12 +1,94 @@
-"""Hit-and-run walks: inside the cell of each query, and inside one polytope."""
+"""Hit-and-run kernels: one chain per query cell, or one chain in a polytope."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from allegiance._core.validation import AnyArray, FloatArray
 
+from .affine_block import VECTOR, array_pointer, element, splat
 from .jit import jit
+
+_INDEX = ir.IntType(64)
+_FLOATS, _DOUBLES = (ir.VectorType(kind, VECTOR) for kind in (ir.FloatType(), ir.DoubleType()))
+_OWNERS = ir.VectorType(ir.IntType(32), VECTOR)
+
+
+def _cut_chords(typing: Any, query_rates: Any, site_rates: Any, row: Any, slack: Any, rates: Any, ends: Any) -> Any:
+    """Shorten the chords ``ends`` (2, VECTOR) to where no slack (k, VECTOR) is negative, and write the ``rates``.
+
+    The slack of site i changes at the rate ``query_rates - site_rates[row, i]``, in float64 and only then rounded.
+    """
+    signature = types.void(query_rates, site_rates, types.int64, slack, rates, ends)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        dtypes = (types.float64, types.float64, None, types.float32, types.float32, types.float32)
+        queries, sites, _, slacks, out, bounds = (
+            dtype and array_pointer(context, builder, signature, arguments, place, dtype)
+            for place, dtype in enumerate(dtypes)
+        )
+        k = builder.extract_value(context.make_array(signature.args[1])(context, builder, arguments[1]).shape, 1)
+        sites = element(builder, sites, builder.mul(arguments[2], k), ir.DoubleType())
+        own = builder.load(queries, align=8, typ=_DOUBLES)
+        zeros = ir.Constant(_FLOATS, [0.0] * VECTOR)
+        last = element(builder, bounds, _INDEX(VECTOR))
+        low, high = (cgutils.alloca_once_value(builder, builder.load(p, align=4, typ=_FLOATS)) for p in (bounds, last))
+        with cgutils.for_range(builder, k) as site:
+            theirs = builder.load(element(builder, sites, site.index, ir.DoubleType()), typ=ir.DoubleType())
+            rate = builder.fptrunc(builder.fsub(own, splat(builder, theirs, _DOUBLES)), _FLOATS)
+            at = builder.mul(site.index, _INDEX(VECTOR))
+            builder.store(rate, element(builder, out, at), align=4)
+            left = builder.load(element(builder, slacks, at), align=4, typ=_FLOATS)
+            end = builder.fdiv(builder.fneg(left), rate)
+            for slot, sign, closer in ((high, "<", "<"), (low, ">", ">")):
+                bound = builder.load(slot, typ=_FLOATS)
+                cuts = builder.and_(builder.fcmp_ordered(sign, rate, zeros), builder.fcmp_ordered(closer, end, bound))
+                builder.store(builder.select(cuts, end, bound), slot)
+        builder.store(builder.load(low, typ=_FLOATS), bounds, align=4)
+        builder.store(builder.load(high, typ=_FLOATS), last, align=4)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _move_along(typing: Any, jumps: Any, rates: Any, slack: Any, owners: Any) -> Any:
+    """Add ``jumps`` (VECTOR,) times ``rates`` to the slack (k, VECTOR), and write the sites of least slack."""
+    signature = types.void(jumps, rates, slack, owners)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        dtypes = (types.float32, types.float32, types.float32, types.int32)
+        steps, slopes, slacks, out = (
+            array_pointer(context, builder, signature, arguments, place, dtype) for place, dtype in enumerate(dtypes)
+        )
+        k = builder.extract_value(context.make_array(signature.args[1])(context, builder, arguments[1]).shape, 0)
+        jump = builder.load(steps, align=4, typ=_FLOATS)
+        least = cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [float("inf")] * VECTOR))
+        owner = cgutils.alloca_once_value(builder, ir.Constant(_OWNERS, [0] * VECTOR))
+        with cgutils.for_range(builder, k) as site:
+            at = builder.mul(site.index, _INDEX(VECTOR))
+            rate = builder.load(element(builder, slopes, at), align=4, typ=_FLOATS)
+            place = element(builder, slacks, at)
+            left = builder.fadd(builder.load(place, align=4, typ=_FLOATS), builder.fmul(jump, rate))
+            builder.store(left, place, align=4)
+            before = builder.load(least, typ=_FLOATS)
+            less = builder.fcmp_ordered("<", left, before)
+            builder.store(builder.select(less, left, before), least)
+            number = splat(builder, builder.trunc(site.index, ir.IntType(32)), _OWNERS)
+            builder.store(builder.select(less, number, builder.load(owner, typ=_OWNERS)), owner)
+        builder.store(builder.load(owner, typ=_OWNERS), out, align=4)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+cut_chords: Any = intrinsic(_cut_chords)
+move_along: Any = intrinsic(_move_along)
 
 
 @jit()
@@ -33,11 +115,12 @@ def walk_cells(
     ``clearance`` (n, k) is the slack at the origin. With the origin at the query, cells much smaller than the domain
     keep their accuracy. The cell of a query is where no slack is negative, inside the domain: the cube
     |y_c| <= half_width, the ball |y| <= radius and the ``walls`` (m, r), each possibly absent (inf, inf, no row). The
-    owner of y is the site of least slack. Slacks are updated along the chord and renewed at each batch.
+    owner of y is the site of least slack. VECTOR queries walk side by side. Positions are float64; slacks are float32,
+    updated along the chord and computed again at each batch.
 
-    Direction t is the axis ``axes[t]``, or the unit vector ``directions[t]`` where ``axes[t]`` is -1. Its products
-    with the sites, ``site_rates`` (T, k), and with the walls, ``wall_rates`` (T, m), are the same for every query
-    and come ready made. ``jumps`` (T,) in (0, 1) say how far along the chord to go. ``origin`` is (n, r); ``offset``
+    Direction t is the axis ``axes[t]``, or the unit vector ``directions[axes[t] - r]``. The products of axes and
+    directions with the sites, ``site_rates`` (r + number of directions, k), and with the walls, ``wall_rates``, are the
+    same for every query. ``jumps`` (T,) in (0, 1) say how far along the chord to go. ``origin`` is (n, r); ``offset``
     (n, r) holds the start and the end of each walk; ``counts`` int32 (n, B, k) gets the T steps in B batches of equal
     length, or with B = 0 nothing (burn-in).
     """
@@ -47,89 +130,112 @@ def walk_cells(
     n_steps = axes.shape[0]
     n_batches = counts.shape[1]
     length = n_steps // n_batches if n_batches > 0 else n_steps
-    slack = np.empty(k)
-    rate = np.empty(k)
-    wall_slack = np.empty(n_walls)
-    z = np.empty(r)
-    for q in range(n):
-        for c in range(r):
-            z[c] = offset[q, c]
+    slack = np.empty((k, VECTOR), np.float32)
+    rates = np.empty((k, VECTOR), np.float32)
+    wall_slack = np.empty((n_walls, VECTOR))
+    ends = np.empty((2, VECTOR), np.float32)
+    jump = np.empty(VECTOR, np.float32)
+    owner = np.empty(VECTOR, np.int32)
+    value = np.empty(VECTOR)
+    query_rates = np.empty(VECTOR)
+    along = np.empty(VECTOR)
+    low = np.empty(VECTOR)
+    high = np.empty(VECTOR)
+    y = np.empty((r, VECTOR))
+    z = np.empty((r, VECTOR))
+    slopes = np.empty((r, VECTOR))
+    for first in range(0, n, VECTOR):
+        width = min(VECTOR, n - first)
+        for lane in range(VECTOR):
+            # The last lanes may repeat a query, which is counted once.
+            q = first + min(lane, width - 1)
+            for c in range(r):
+                z[c, lane] = offset[q, c]
+                y[c, lane] = origin[q, c] + offset[q, c]
+                slopes[c, lane] = query_a[q, c]
         for t in range(n_steps):
             if t % length == 0:
                 for i in range(k):
-                    value = clearance[q, i]
+                    for lane in range(VECTOR):
+                        value[lane] = clearance[first + min(lane, width - 1), i]
                     for c in range(r):
-                        value -= (site_a[i, c] - query_a[q, c]) * z[c]
-                    slack[i] = value
+                        for lane in range(VECTOR):
+                            value[lane] -= (site_a[i, c] - slopes[c, lane]) * z[c, lane]
+                    for lane in range(VECTOR):
+                        slack[i, lane] = max(value[lane], 0.0)
                 for m in range(n_walls):
-                    value = wall_offsets[m]
-                    for c in range(r):
-                        value -= walls[m, c] * (origin[q, c] + z[c])
-                    wall_slack[m] = value
-            low = -np.inf
-            high = np.inf
+                    for lane in range(VECTOR):
+                        wall_slack[m, lane] = wall_offsets[m]
+                        for c in range(r):
+                            wall_slack[m, lane] -= walls[m, c] * y[c, lane]
             axis = axes[t]
-            query_rate = 0.0
-            along = 0.0
-            if axis >= 0:
-                query_rate = query_a[q, axis]
-                along = origin[q, axis] + z[axis]
-                low = -half_width - along
-                high = half_width - along
+            if axis < r:
+                for lane in range(VECTOR):
+                    query_rates[lane] = slopes[axis, lane]
+                    along[lane] = y[axis, lane]
+                    low[lane] = -half_width - y[axis, lane]
+                    high[lane] = half_width - y[axis, lane]
             else:
+                for lane in range(VECTOR):
+                    query_rates[lane] = 0.0
+                    along[lane] = 0.0
+                    low[lane] = -np.inf
+                    high[lane] = np.inf
                 for c in range(r):
-                    u = directions[t, c]
-                    y = origin[q, c] + z[c]
-                    query_rate += query_a[q, c] * u
-                    along += y * u
-                    if u > 0.0:
-                        low = max(low, (-half_width - y) / u)
-                        high = min(high, (half_width - y) / u)
-                    elif u < 0.0:
-                        low = max(low, (half_width - y) / u)
-                        high = min(high, (-half_width - y) / u)
+                    u = directions[axis - r, c]
+                    if u == 0.0:
+                        continue
+                    # Towards the wall ahead, and away from the one behind.
+                    ahead, behind = (half_width, -half_width) if u > 0.0 else (-half_width, half_width)
+                    for lane in range(VECTOR):
+                        query_rates[lane] += slopes[c, lane] * u
+                        along[lane] += y[c, lane] * u
+                        low[lane] = max(low[lane], (behind - y[c, lane]) / u)
+                        high[lane] = min(high[lane], (ahead - y[c, lane]) / u)
             if radius < np.inf:
-                square = along * along + radius * radius
+                for lane in range(VECTOR):
+                    value[lane] = along[lane] * along[lane] + radius * radius
                 for c in range(r):
-                    y = origin[q, c] + z[c]
-                    square -= y * y
-                root = np.sqrt(max(square, 0.0))
-                low = max(low, -along - root)
-                high = min(high, -along + root)
-            for i in range(k):
-                rate[i] = query_rate - site_rates[t, i]
-            for i in range(k):
-                if rate[i] < 0.0:
-                    high = min(high, -slack[i] / rate[i])
-                elif rate[i] > 0.0:
-                    low = max(low, -slack[i] / rate[i])
+                    for lane in range(VECTOR):
+                        value[lane] -= y[c, lane] * y[c, lane]
+                for lane in range(VECTOR):
+                    root = np.sqrt(max(value[lane], 0.0))
+                    low[lane] = max(low[lane], -along[lane] - root)
+                    high[lane] = min(high[lane], -along[lane] + root)
             for m in range(n_walls):
-                step = wall_rates[t, m]
-                if step > 0.0:
-                    high = min(high, wall_slack[m] / step)
-                elif step < 0.0:
-                    low = max(low, wall_slack[m] / step)
-            jump = 0.0
-            if low < high:
-                jump = low + jumps[t] * (high - low)
-            if axis >= 0:
-                z[axis] += jump
+                step = wall_rates[axis, m]
+                for lane in range(VECTOR):
+                    if step > 0.0:
+                        high[lane] = min(high[lane], wall_slack[m, lane] / step)
+                    elif step < 0.0:
+                        low[lane] = max(low[lane], wall_slack[m, lane] / step)
+            for lane in range(VECTOR):
+                ends[0, lane] = low[lane]
+                ends[1, lane] = high[lane]
+            cut_chords(query_rates, site_rates, axis, slack, rates, ends)
+            for lane in range(VECTOR):
+                chord = ends[1, lane] - ends[0, lane]
+                jump[lane] = ends[0, lane] + np.float32(jumps[t]) * chord if chord > 0.0 else np.float32(0.0)
+            move_along(jump, rates, slack, owner)
+            if axis < r:
+                for lane in range(VECTOR):
+                    z[axis, lane] += jump[lane]
+                    y[axis, lane] += jump[lane]
             else:
                 for c in range(r):
-                    z[c] += jump * directions[t, c]
-            owner = 0
-            least = np.inf
-            for i in range(k):
-                slack[i] += jump * rate[i]
-                if slack[i] < least:
-                    least = slack[i]
-                    owner = i
+                    u = directions[axis - r, c]
+                    for lane in range(VECTOR):
+                        z[c, lane] += jump[lane] * u
+                        y[c, lane] += jump[lane] * u
             for m in range(n_walls):
-                wall_slack[m] -= jump * wall_rates[t, m]
+                for lane in range(VECTOR):
+                    wall_slack[m, lane] -= jump[lane] * wall_rates[axis, m]
             if n_batches > 0:
-                counts[q, t // length, owner] += 1
-        for c in range(r):
-            offset[q, c] = z[c]
+                for lane in range(width):
+                    counts[first + lane, t // length, owner[lane]] += 1
+        for lane in range(width):
+            for c in range(r):
+                offset[first + lane, c] = z[c, lane]
 
 
 @jit()

@@ -8,9 +8,10 @@ from ._canvas import COLOR_SCALE
 from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay
 from ._charts import plot_shares as plot_shares
 from ._gallery import GalleryDisplay
-from ._map import AffinityMapDisplay
+from ._map import AffinityFieldDisplay, AffinityMapDisplay
 
 __all__ = [
+    "AffinityFieldDisplay",
     "AffinityMapDisplay",
     "AffinityProfileDisplay",
     "FlowDisplay",
@@ -54,17 +55,19 @@ class ResultPlots:
 
     __call__ = profile
 
-    def map(self, X: Any = None, **settings: Any) -> AffinityMapDisplay:
-        """Draw the points on a map, coloured by trust.
+    def map(self, X: Any = None, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> AffinityMapDisplay:
+        """Draw the points on a map, colored by trust.
 
         Parameters
         ----------
         X
             (n, d) the data, whose principal axes make the map; without it the affinities take its place.
+        ax, cmap
+            Axes to draw on, by default those of a new figure, and the color map.
         **settings
-            As in :meth:`AffinityMapDisplay.from_result`, such as ``projection``, coordinates (n, 2) of your own.
+            As in :class:`AffinityMapDisplay`, such as ``projection``, coordinates (n, 2) of your own.
         """
-        return AffinityMapDisplay.from_result(self._result, X, **settings)
+        return AffinityMapDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 
     def flow(self, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> FlowDisplay:
         """Draw which clusters the labels that are not firm are confused with.
@@ -72,7 +75,7 @@ class ResultPlots:
         Parameters
         ----------
         ax, cmap
-            Axes to draw on, by default those of a new figure, and the colour map.
+            Axes to draw on, by default those of a new figure, and the color map.
         **settings
             As in :class:`FlowDisplay`.
         """
@@ -86,7 +89,7 @@ class ResultPlots:
         X
             (n, height, width) or (n, height, width, 3) images, or (n, d) the data.
         ax, cmap
-            Axes to draw on, by default those of a new figure, and the colour map of images without colours.
+            Axes to draw on, by default those of a new figure, and the color map of images without colors.
         **settings
             As in :class:`GalleryDisplay`, such as ``image_shape``.
         """

@@ -1,4 +1,4 @@
-"""What every picture needs: axes, colours, labels that do not overlap, and what a result says about its points."""
+"""Shared by all pictures: axes, colors, labels that do not overlap, and checks of results."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-#: The colours of Okabe and Ito, which colour-blind readers tell apart, ordered by contrast; grey instead of black, so
+#: The colors of Okabe and Ito, which color-blind readers tell apart, ordered by contrast; gray instead of black, so
 #: that they show on dark pages.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "<", "X")
 
 #: The line at one half, and what lies below it.
 ALARM = "#D55E00"
-#: The scale of affinity in colours, and in grey where lower is brighter.
-COLOR_SCALE, GREY_SCALE = "cividis", "gray_r"
+#: The scale of affinity in colors, and in gray where lower is brighter.
+COLOR_SCALE, GRAY_SCALE = "cividis", "gray_r"
 
 #: Average width of a character, as a share of the font size.
 _CHARACTER = 0.52
@@ -35,7 +35,7 @@ _GAP, _LEAD = 2.0, 12.0
 
 
 def look_of(cluster: int) -> tuple[str, str]:
-    """Return the colour and the marker of a cluster by its number; beyond eight, colours return with other markers."""
+    """Return the color and the marker of a cluster by its number; beyond eight, colors return with other markers."""
     return _COLORS[cluster % len(_COLORS)], _MARKERS[cluster // len(_COLORS) % len(_MARKERS)]
 
 
@@ -50,12 +50,12 @@ def axes_to_draw_on(ax: Any, caller: str, size: tuple[float, float] = (6.4, 4.8)
 
 
 def text_color(ax: Axes) -> Any:
-    """Return the colour in which the axes are labelled: dark on light pages, light on dark ones."""
+    """Return the color in which the axes are labeled: dark on light pages, light on dark ones."""
     return ax.xaxis.label.get_color()
 
 
 def outlined(ax: Axes, width: float = 2.0) -> list[Any]:
-    """Return path effects that set a line or a text off any background, in the colour of the page."""
+    """Return path effects that set a line or a text off any background, in the color of the page."""
     effects = require("matplotlib.patheffects", "plot", "plot()")
     return [effects.withStroke(linewidth=width, foreground=ax.get_facecolor())]
 

@@ -216,7 +216,7 @@ class FlowDisplay(ResultDisplay):
         ax
             Axes to draw on; by default those of a new figure.
         cmap
-            Colour map.
+            Color map.
         """
         side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
         # Names stand left of the picture and, upright, below it.
@@ -247,14 +247,14 @@ class FlowDisplay(ResultDisplay):
     @property
     def _note(self) -> str:
         k = self.counts.shape[1]
-        counted, labelled, noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
-        labels = f"{counted:,} of {count(labelled, 'label')} are not firm"
+        counted, labeled, noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
+        labels = f"{counted:,} of {count(labeled, 'label')} are not firm"
         if self.which == "all":
             labels = count(counted, "label")
         return f"{labels}; {count(noise, 'noise point')}" if noise else labels
 
     def _draw_frame(self, ax: Axes) -> None:
-        """Name rows and columns, draw a grid, and grey the diagonal, where nothing can be."""
+        """Name rows and columns, draw a grid, and gray the diagonal, where nothing can be."""
         m, k = self.counts.shape
         names = [shortened(name, _LONG) for name in self.names]
         upright = k > _MANY or max(map(len, names)) * k > 40
@@ -298,9 +298,9 @@ _TICKS = 15
 
 
 class StabilityCurveDisplay:
-    """Trust above chance against a parameter of the clusterer: of the data, and of data without clusters.
+    """Replication above chance against a parameter of the clusterer, for the data and for unclustered data.
 
-    Where the two run together, labels replicate no better than those of data without any clusters.
+    Where the two curves coincide, labels replicate no better than in unclustered data.
 
     Parameters
     ----------
@@ -334,9 +334,9 @@ class StabilityCurveDisplay:
         (name, x), (_, above_chance), *others = self.curve.columns().items()
         low, high, reference, reference_high = (column for _, column in others)
         color, _ = look_of(0)
-        grey: dict[str, Any] = {"color": text_color(ax), "linewidth": 1.2, "linestyle": "--"}
-        band = ax.fill_between(x, reference, reference_high, color=grey["color"], alpha=0.12, linewidth=0)
-        self.reference_ = [*ax.plot(x, reference, **grey, label="data without clusters"), band]
+        gray: dict[str, Any] = {"color": text_color(ax), "linewidth": 1.2, "linestyle": "--"}
+        band = ax.fill_between(x, reference, reference_high, color=gray["color"], alpha=0.12, linewidth=0)
+        self.reference_ = [*ax.plot(x, reference, **gray, label="unclustered data"), band]
         self.band_ = ax.fill_between(x, low, high, color=color, alpha=0.25, linewidth=0)
         (self.line_,) = ax.plot(x, above_chance, color=color, marker="o", markersize=4, label="the data")
         self.suggestion_, suggestion = None, self.curve.suggestion
@@ -345,10 +345,10 @@ class StabilityCurveDisplay:
             style: dict[str, Any] = {"color": ALARM, "markersize": 9, "label": f"suggested: {suggestion}"}
             (self.suggestion_,) = ax.plot(x[place], above_chance[place], "o", **style)
         named = "number of clusters" if name == "n_clusters" else name.replace("_", " ")
-        ax.set(xlabel=named, ylabel="trust above chance", ylim=(min(0.0, *ax.get_ylim()), 1.03))
+        ax.set(xlabel=named, ylabel="replication above chance", ylim=(min(0.0, *ax.get_ylim()), 1.03))
         ax.set_xticks(x[:: -(-x.size // _TICKS)])
         ax.legend(frameon=False, loc="best")
-        set_title(ax, "How far labels come back on subsamples", "bands: middle 50 %; median to largest")
+        set_title(ax, "Replication on subsamples", "bands: middle 50%; median to largest")
         return self
 
     def frame(self) -> Any:

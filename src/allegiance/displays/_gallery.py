@@ -102,7 +102,7 @@ class GalleryDisplay(ResultDisplay):
         ax
             Axes to draw on; by default those of a new figure.
         cmap
-            Colour map of images without colours.
+            Color map of images without colors.
         """
         lines = self._lines()
         longest = np.array([[block.size for block in blocks] for blocks in lines.values()]).max(axis=0)
@@ -121,8 +121,8 @@ class GalleryDisplay(ResultDisplay):
         )
         ax.set_axis_off()
         low, high = float(self.images.min()), float(self.images.max())
-        colours = self.images.ndim == 4 and high > 1.0
-        images = self.images / (255.0 if high <= 255.0 else high) if colours else self.images
+        colors = self.images.ndim == 4 and high > 1.0
+        images = self.images / (255.0 if high <= 255.0 else high) if colors else self.images
         self.images_, places = [], []
         for line, blocks in enumerate(lines.values()):
             top = -line * (ratio + _CAPTION)

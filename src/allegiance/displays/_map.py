@@ -1,4 +1,4 @@
-"""Affinity as a landscape over the data: a field over a plane, or points on a map."""
+"""Maps: the points of a result on a plane, and affinity as a field over a plane."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from allegiance._core.validation import (
 from ._canvas import (
     ALARM,
     COLOR_SCALE,
-    GREY_SCALE,
+    GRAY_SCALE,
     ResultDisplay,
     axes_to_draw_on,
     check_length,
@@ -56,170 +56,129 @@ _MANY = 5000
 _SIDE, _LEAST = 4.4, 2.5
 
 
-class _Grid(NamedTuple):
-    """Values at every place of a plane through the data."""
+class _Map(ResultDisplay):
+    """Points on a plane with a color bar and cluster names: what both maps share."""
 
-    values: FloatArray
-    """(m, m) over the view, rows from bottom to top; NaN where the divergence is not defined."""
-    owner: AnyArray
-    """(m, m) number of the cluster that a point at each place would get, -1 where it is not defined."""
-    sites: FloatArray | None
-    """(k, 2) representatives, projected on the plane; None where they have no place in it."""
-    note: str
-    """What a reader must know of the plane; empty if it is the whole space."""
-
-
-class AffinityMapDisplay(ResultDisplay):
-    """Trust, the largest affinity or the affinity to one cluster, at every place of a plane or of the points only.
-
-    Of the largest affinity, ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second,
-    lower is brighter.
-
-    Parameters
-    ----------
-    result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
-    position
-        (n, 2) where the points are drawn.
-    which
-        "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if there
-        is any, else affinity.
-    axes
-        What the two axes are called.
-    names
-        Names of clusters by label, which are shown with the labels.
-    grid
-        What :meth:`from_estimator` scores between the points; None for a map of points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from allegiance import AffinityScorer
-    >>> from allegiance.displays import AffinityMapDisplay
-    >>> X = np.random.default_rng(0).normal(np.repeat([[0, 0], [4, 0], [2, 4]], 30, axis=0))
-    >>> scorer = AffinityScorer().fit(X, np.repeat(["a", "b", "c"], 30))
-    >>> display = AffinityMapDisplay.from_estimator(scorer, X, resolution=50)
-    >>> display.frame().shape
-    (2500, 3)
-    """
+    field_: Any
 
     def __init__(
         self,
         result: AffinityResult,
         position: FloatArray,
-        *,
-        which: Any = None,
-        axes: tuple[str, str] = ("first coordinate", "second coordinate"),
-        names: Mapping[Any, str] | None = None,
-        grid: _Grid | None = None,
+        axes: tuple[str, str],
+        sites: FloatArray | None,
+        which: Any,
+        names: Mapping[Any, str] | None,
     ) -> None:
         super().__init__(result, names)
-        self.position, self.axes, self.grid = position, axes, grid
-        self.field = None if grid is None else grid.values
-        """(m, m) values over the view, rows from bottom to top; None for a map of points."""
+        self.position, self.axes, self.sites = position, axes, sites
         self.value_name, self.subject, self.value = _measure(result, which)
         """What is shown: its name in :meth:`frame`, in words, and (n,) of the points; NaN for the trust of noise."""
-        self.lower, self.upper = _around(position, None if grid is None else grid.sites)
+        self.lower, self.upper = _around(position, sites)
 
-    @classmethod
-    def from_estimator(
-        cls,
-        scorer: AffinityScorer,
-        X: Any,
-        *,
-        labels: Any = None,
-        which: Any = None,
-        features: Any = None,
-        resolution: int = 150,
-        names: Mapping[Any, str] | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> AffinityMapDisplay:
-        """Score a grid over a plane, and draw.
+    def _prepare(self, ax: Any) -> Axes:
+        """Return axes over the view, with one unit for both where it is not too long."""
+        extent = self.upper - self.lower
+        even = bool(extent.max() <= _LONGEST * extent.min())
+        scale = max(_SIDE / extent.max(), _LEAST / extent.min())
+        width, height = scale * extent if even else (_SIDE, 0.75 * _SIDE)
+        ax = axes_to_draw_on(ax, f"{type(self).__name__}.plot", (float(width) + 1.9, float(height) + 1.0))
+        self.ax_, self.figure_ = ax, ax.figure
+        (left, bottom), (right, top) = self.lower, self.upper
+        ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.axes[0], ylabel=self.axes[1])
+        if even:
+            ax.set_aspect("equal")
+        self.points_: list[Any] = []
+        return ax
 
-        With more than two features the plane goes through the mean of X along its two principal axes, or along two
-        ``features``. Every place of the picture is scored as the point of the space that it is. Only the points, which
-        lie before and behind the plane, are projected on it. Behind the transformers of a pipeline the plane is one of
-        the space that they make.
+    def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
+        """Draw points in the color and marker of their labels, or by value on a ``scale``; noise as pluses."""
+        n = self.position.shape[0]
+        size = float(np.clip(6000.0 / max(n, 1), 1.5, 22.0))
+        groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
+        if self.result._noise.any():
+            groups.append((np.flatnonzero(self.result._noise), text_color(ax), "+"))
+        for rows, color, marker in groups:
+            style: dict[str, Any] = {"s": size, "marker": marker, "zorder": 3, "rasterized": n > _MANY}
+            # Noise has no trust to color it by.
+            plain = scale is None or (marker == "+" and np.isnan(self.value[rows]).all())
+            style |= {"color": color} if plain else {"c": self.value[rows], **(scale or {})}
+            if marker == "+":
+                style |= {"linewidths": 0.8, "path_effects": outlined(ax, 2.0)}
+            else:
+                style |= {"edgecolors": ax.get_facecolor(), "linewidths": 0.3 if size > 5 else 0.0}
+            self.points_.append(ax.scatter(*self.position[rows].T, **(style | kw)))
 
-        Parameters
-        ----------
-        scorer
-            A fitted :class:`~allegiance.AffinityScorer`.
-        X
-            (n, d) points to draw.
-        labels
-            (n,) their labels; by default those that the scorer gives to new points.
-        which, names
-            As for the class; "trust" is that in the label that a point there would get.
-        features
-            Two features, by number or name: a slice along them.
-        resolution
-            Places of the grid along each axis.
-        ax, **kw
-            For :meth:`plot`.
-        """
-        if not hasattr(scorer, "calibration"):
-            raise TypeError(
-                f"AffinityMapDisplay needs a fitted AffinityScorer, got {type(scorer).__name__}. Wrap a clusterer as "
-                "AffinityScorer(clusterer).fit(X), or labels as AffinityScorer().fit(X, labels)."
-            )
-        check_is_fitted(scorer)
-        if check_count(resolution, "resolution") < 2:
-            raise ValueError("resolution must be at least 2: one place makes no map.")
-        fitted = scorer.fitted_
-        if not fitted.influence.takes_points:
-            raise ValueError("AffinityMapDisplay scores the places of a plane, which Kernel('precomputed') cannot.")
-        rows = fitted.columns.check(X)
-        if rows.shape[1] < 2:
-            raise ValueError("AffinityMapDisplay needs at least two features. Use AffinityProfileDisplay.")
-        rows = rows.astype(np.float64) if is_sparse(rows) else dense(rows)
-        scored = fitted.score(X, labels=labels)
-        _measure(scored, which)  # before the grid is scored
-        plane = _choose_plane(rows, fitted.columns.prepared_names, features)
-        position = plane.project(rows)
-        sites = plane.project(fitted.centers) if fitted.influence.flat_sides else None
-        places = plane.lift(_grid(*_around(position, sites), resolution))
-        low, high = fitted.influence.limits
-        defined = ((places > low) & (places < high)).all(axis=1)
-        found = fitted.without_preprocessing().score(places[defined])
-        values, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
-        values[defined], owner[defined] = _measure(found, which)[2], found._codes
-        square = (resolution, resolution)
-        grid = _Grid(values.reshape(square), owner.reshape(square), sites, plane.note)
-        return cls(scored, position, which=which, axes=plane.names, names=names, grid=grid).plot(ax=ax, **kw)
+    def _finish(self, ax: Axes, titles: tuple[str, ...], show_labels: bool) -> None:
+        """Draw the color bar, the title, and the label of each cluster at its representative or amid its points."""
+        # Inside the axes' own frame of reference, so that it stays as high as they are.
+        bar = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
+        self.colorbar_ = ax.figure.colorbar(self.field_, cax=bar, label=self.subject)
+        low, high = self.colorbar_.mappable.get_clim()
+        self.colorbar_.set_ticks([tick for tick in np.arange(0, 11) / 10 if low - 1e-9 <= tick <= high + 1e-9])
+        if low < 0.5 < high:
+            self.colorbar_.ax.axhline(0.5, color=ALARM, linewidth=2.5)
+        set_title(ax, *titles)
+        places = self.sites
+        if places is None:
+            members = [self.position[rows] for rows in self.members()]
+            places = np.array([np.median(each, axis=0) if each.size else (np.nan, np.nan) for each in members])
+        inside = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
+        texts = [shortened(self.names[i], _LONG) for i in inside] if show_labels else []
+        style: dict[str, Any] = {"fontsize": 9, "fontweight": "bold"}
+        self.labels_ = place_labels(ax, places[inside], texts, taken=self.sites, **style) if texts else []
 
-    @classmethod
-    def from_result(
-        cls,
+    @property
+    def _title(self) -> str:
+        return self.subject[0].upper() + self.subject[1:]
+
+
+class AffinityMapDisplay(_Map):
+    """The points of a result on a plane, colored by trust, the largest affinity, or the affinity to one cluster.
+
+    Parameters
+    ----------
+    result
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
+    X
+        (n, d) the data, whose two principal axes make the map, standardized for ``influence="within"``; without it the
+        affinities take its place.
+    projection
+        (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
+    which
+        "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if there
+        is any, else affinity.
+    names
+        Names of clusters by label, which are shown with the labels.
+
+    See Also
+    --------
+    AffinityFieldDisplay : Affinity at every place of a plane.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance import affinity
+    >>> from allegiance.displays import AffinityMapDisplay
+    >>> X = np.random.default_rng(0).normal(np.repeat([[0, 0], [4, 0], [2, 4]], 30, axis=0))
+    >>> AffinityMapDisplay(affinity(X, np.repeat(["a", "b", "c"], 30)), X).frame().shape
+    (90, 4)
+    """
+
+    def __init__(
+        self,
         result: AffinityResult,
         X: Any = None,
         *,
         projection: Any = None,
         which: Any = None,
         names: Mapping[Any, str] | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> AffinityMapDisplay:
-        """Draw the points of a result, coloured by their own values; there is no field between them.
-
-        Parameters
-        ----------
-        result, which, names
-            As for the class.
-        X
-            (n, d) the data, whose two principal axes make the map, with ``influence="within"`` scaled within clusters;
-            without it the affinities take its place.
-        projection
-            (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
-        ax, **kw
-            For :meth:`plot`.
-        """
+    ) -> None:
         check_result(result, "AffinityMapDisplay")
         if projection is not None:
             position, axes = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
-            if position.shape != (len(result), 2) or not np.isfinite(position).all():
-                shape = (len(result), 2)
+            shape = (len(result), 2)
+            if position.shape != shape or not np.isfinite(position).all():
                 raise ValueError(f"projection must be finite coordinates of shape {shape}, got {position.shape}.")
         else:
             rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
@@ -230,7 +189,115 @@ class AffinityMapDisplay(ResultDisplay):
                 rows = standardised(rows)  # closeness takes no notice of units
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names
-        return cls(result, position, which=which, axes=axes, names=names).plot(ax=ax, **kw)
+        super().__init__(result, position, axes, None, which, names)
+
+    def plot(
+        self, ax: Any = None, *, cmap: Any = COLOR_SCALE, show_labels: bool = True, point_kw: Any = None
+    ) -> AffinityMapDisplay:
+        """Draw, and return the display.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        cmap
+            The color map.
+        show_labels
+            Whether to write the labels of the clusters.
+        point_kw
+            For the points, as in ``Axes.scatter``.
+        """
+        ax = self._prepare(ax)
+        lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
+        self._draw_points(ax, {"cmap": cmap, "vmin": lowest, "vmax": 1.0}, point_kw or {})
+        self.field_ = self.points_[0]
+        self._finish(ax, (f"{self._title} of the points",), show_labels)
+        return self
+
+    def frame(self) -> Any:
+        """Return one row per point: ``x``, ``y``, ``label`` and the value."""
+        x, y = self.position.T
+        return frame_of({"x": x, "y": y, "label": self.result.label, self.value_name: self.value})
+
+
+class AffinityFieldDisplay(_Map):
+    """Trust, the largest affinity or the affinity to one cluster, at every place of a plane.
+
+    With more than two features the plane goes through the mean of X along its two principal axes, or along two
+    ``features``. Every place of the picture is scored as the point of the space that it is. Only the points, which lie
+    before and behind the plane, are projected on it. With a pipeline, the plane is one of the transformed space. Of the
+    largest affinity, ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second, lower is
+    brighter.
+
+    Parameters
+    ----------
+    scorer
+        A fitted :class:`~allegiance.AffinityScorer`.
+    X
+        (n, d) points to draw.
+    labels
+        (n,) their labels; by default those that the scorer gives to new points.
+    which
+        As for :class:`AffinityMapDisplay`; "trust" is that of the label that a point there would get.
+    features
+        Two features, by number or name: a slice along them.
+    resolution
+        Places of the grid along each axis.
+    names
+        Names of clusters by label, which are shown with the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.displays import AffinityFieldDisplay
+    >>> X = np.random.default_rng(0).normal(np.repeat([[0, 0], [4, 0], [2, 4]], 30, axis=0))
+    >>> scorer = AffinityScorer().fit(X, np.repeat(["a", "b", "c"], 30))
+    >>> AffinityFieldDisplay(scorer, X, resolution=50).frame().shape
+    (2500, 3)
+    """
+
+    def __init__(
+        self,
+        scorer: AffinityScorer,
+        X: Any,
+        *,
+        labels: Any = None,
+        which: Any = None,
+        features: Any = None,
+        resolution: int = 150,
+        names: Mapping[Any, str] | None = None,
+    ) -> None:
+        if not hasattr(scorer, "calibration"):
+            raise TypeError(
+                f"AffinityFieldDisplay needs a fitted AffinityScorer, got {type(scorer).__name__}. Wrap a clusterer as "
+                "AffinityScorer(clusterer).fit(X), or labels as AffinityScorer().fit(X, labels)."
+            )
+        check_is_fitted(scorer)
+        if check_count(resolution, "resolution") < 2:
+            raise ValueError("resolution must be at least 2: one place makes no map.")
+        fitted = scorer.fitted_
+        if not fitted.influence.takes_points:
+            raise ValueError("AffinityFieldDisplay scores the places of a plane, which Kernel('precomputed') cannot.")
+        rows = fitted.columns.check(X)
+        if rows.shape[1] < 2:
+            raise ValueError("AffinityFieldDisplay needs at least two features. Use AffinityProfileDisplay.")
+        rows = rows.astype(np.float64) if is_sparse(rows) else dense(rows)
+        result = fitted.score(X, labels=labels)
+        plane = _choose_plane(rows, fitted.columns.prepared_names, features)
+        sites = plane.project(fitted.centers) if fitted.influence.flat_sides else None
+        super().__init__(result, plane.project(rows), plane.names, sites, which, names)
+        places = plane.lift(_grid(self.lower, self.upper, resolution))
+        low, high = fitted.influence.limits
+        defined = ((places > low) & (places < high)).all(axis=1)
+        scored = fitted.without_preprocessing().score(places[defined])
+        values, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
+        values[defined], owner[defined] = _measure(scored, which)[2], scored._codes
+        self._note = plane.note
+        self.field = values.reshape(resolution, resolution)
+        """(m, m) values over the view, rows from bottom to top; NaN where the divergence is not defined."""
+        self.owner = owner.reshape(resolution, resolution)
+        """(m, m) number of the cluster that a point at each place would get, -1 where it is not defined."""
 
     def plot(
         self,
@@ -242,7 +309,7 @@ class AffinityMapDisplay(ResultDisplay):
         show_points: bool = True,
         show_labels: bool = True,
         point_kw: dict[str, Any] | None = None,
-    ) -> AffinityMapDisplay:
+    ) -> AffinityFieldDisplay:
         """Draw, and return the display.
 
         Parameters
@@ -250,70 +317,37 @@ class AffinityMapDisplay(ResultDisplay):
         ax
             Axes to draw on; by default those of a new figure.
         kind
-            "contour", or "heat" for shades of grey.
+            "contour", or "heat" for shades of gray.
         cmap
-            A colour map instead of "cividis", or of grey.
+            A color map instead of "cividis", or of gray.
         show_cells, show_points, show_labels
             Whether to draw the borders between clusters with their representatives, the points, and the labels.
         point_kw
             For the points, as in ``Axes.scatter``.
         """
         check_choice(kind, "kind", ("contour", "heat"))
-        extent = self.upper - self.lower
-        even = bool(extent.max() <= _LONGEST * extent.min())
-        scale = max(_SIDE / extent.max(), _LEAST / extent.min())
-        width, height = scale * extent if even else (_SIDE, 0.75 * _SIDE)
-        ax = axes_to_draw_on(ax, "AffinityMapDisplay.plot", (float(width) + 1.9, float(height) + 1.0))
-        self.ax_, self.figure_ = ax, ax.figure
-        (left, bottom), (right, top) = self.lower, self.upper
-        ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.axes[0], ylabel=self.axes[1])
-        if even:
-            ax.set_aspect("equal")
-        cmap = cmap or (COLOR_SCALE if kind == "contour" else GREY_SCALE)
+        ax = self._prepare(ax)
         self.threshold_: Any = None
         self.sites_: Any = None
-        self.points_: list[Any] = []
         self.borders_: list[Any] = []
-        if self.grid is None:
-            lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
-            self._draw_points(ax, {"cmap": cmap, "vmin": lowest, "vmax": 1.0}, point_kw or {})
-            self.field_: Any = self.points_[0]
-        else:
-            self._draw_field(ax, self.grid.values, kind, cmap)
-            if show_cells:
-                self._draw_cells(ax, self.grid)
-            if show_points:
-                self._draw_points(ax, None, point_kw or {})
-        self._draw_colorbar(ax)
-        set_title(ax, *self._titles())
-        self.labels_ = self._label(ax) if show_labels else []
+        self._draw_field(ax, kind, cmap or (COLOR_SCALE if kind == "contour" else GRAY_SCALE))
+        if show_cells:
+            self._draw_cells(ax)
+        if show_points:
+            self._draw_points(ax, None, point_kw or {})
+        side = "above" if np.nanmin(self.field) >= 0.5 else "below"
+        line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
+        note = f"{self._note}; points projected" if self._note else ""
+        self._finish(ax, (f"{self._title} at every place; {line}", note), show_labels)
         return self
 
-    def frame(self, *, points: bool = False) -> Any:
-        """Return the numbers behind the picture: ``x``, ``y`` and the value at every place of the grid.
+    def frame(self) -> Any:
+        """Return one row per place of the grid: ``x``, ``y`` and the value."""
+        x, y = _grid(self.lower, self.upper, self.field.shape[0]).T
+        return frame_of({"x": x, "y": y, self.value_name: self.field.ravel()})
 
-        Parameters
-        ----------
-        points
-            Return the points instead, with their labels. Without a grid they are all there is.
-        """
-        if points or self.grid is None:
-            x, y = self.position.T
-            return frame_of({"x": x, "y": y, "label": self.result.label, self.value_name: self.value})
-        x, y = _grid(self.lower, self.upper, self.grid.values.shape[0]).T
-        return frame_of({"x": x, "y": y, self.value_name: self.grid.values.ravel()})
-
-    def _titles(self) -> tuple[str, ...]:
-        subject = self.subject[0].upper() + self.subject[1:]
-        if self.grid is None:
-            return (f"{subject} of the points", "each by its own value, with no field between them")
-        side = "above" if np.nanmin(self.grid.values) >= 0.5 else "below"
-        line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
-        note = f"{self.grid.note}; points projected" if self.grid.note else ""
-        return (f"{subject} at every place; {line}", note)
-
-    def _draw_field(self, ax: Axes, values: FloatArray, kind: str, cmap: Any) -> None:
-        field = np.ma.masked_invalid(values)
+    def _draw_field(self, ax: Axes, kind: str, cmap: Any) -> None:
+        field = np.ma.masked_invalid(self.field)
         x, y = (_middles(self.lower[i], self.upper[i], field.shape[0]) for i in range(2))
         lowest = min(np.floor(float(field.min()) / _STEP) * _STEP, 1.0 - 2 * _STEP)
         levels = np.arange(lowest, 1.0 + _STEP / 2, _STEP)
@@ -332,55 +366,17 @@ class AffinityMapDisplay(ResultDisplay):
         # The field is known at the middles of the grid's squares, the outermost half a square inside the view.
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
 
-    def _draw_cells(self, ax: Axes, grid: _Grid) -> None:
+    def _draw_cells(self, ax: Axes) -> None:
         """Draw the borders between the clusters that places get, and the representatives."""
-        x, y = (_middles(self.lower[i], self.upper[i], grid.owner.shape[0]) for i in range(2))
-        for code in np.unique(grid.owner[grid.owner >= 0])[1:]:
-            inside = np.ma.masked_where(grid.owner < 0, (grid.owner == code).astype(np.float64))
+        x, y = (_middles(self.lower[i], self.upper[i], self.owner.shape[0]) for i in range(2))
+        for code in np.unique(self.owner[self.owner >= 0])[1:]:
+            inside = np.ma.masked_where(self.owner < 0, (self.owner == code).astype(np.float64))
             line = ax.contour(x, y, inside, levels=[0.5], colors=[text_color(ax)], linewidths=0.9)
             line.set_path_effects(outlined(ax, 2.2))
             self.borders_.append(line)
-        if grid.sites is not None:
+        if self.sites is not None:
             style: dict[str, Any] = {"marker": "x", "s": 36, "linewidths": 1.6, "zorder": 4}
-            self.sites_ = ax.scatter(*grid.sites.T, color=text_color(ax), path_effects=outlined(ax, 3.2), **style)
-
-    def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
-        """Draw points in the colour and marker of their labels, or by value on a ``scale``; noise as pluses."""
-        n = self.position.shape[0]
-        size = float(np.clip(6000.0 / max(n, 1), 1.5, 22.0))
-        groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
-        if self.result._noise.any():
-            groups.append((np.flatnonzero(self.result._noise), text_color(ax), "+"))
-        for rows, color, marker in groups:
-            style: dict[str, Any] = {"s": size, "marker": marker, "zorder": 3, "rasterized": n > _MANY}
-            # Noise has no trust to colour it by.
-            plain = scale is None or (marker == "+" and np.isnan(self.value[rows]).all())
-            style |= {"color": color} if plain else {"c": self.value[rows], **(scale or {})}
-            if marker == "+":
-                style |= {"linewidths": 0.8, "path_effects": outlined(ax, 2.0)}
-            else:
-                style |= {"edgecolors": ax.get_facecolor(), "linewidths": 0.3 if size > 5 else 0.0}
-            self.points_.append(ax.scatter(*self.position[rows].T, **(style | kw)))
-
-    def _draw_colorbar(self, ax: Axes) -> None:
-        # Inside the axes' own frame of reference, so that it stays as high as they are.
-        bar = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
-        self.colorbar_ = ax.figure.colorbar(self.field_, cax=bar, label=self.subject)
-        low, high = self.colorbar_.mappable.get_clim()
-        self.colorbar_.set_ticks([tick for tick in np.arange(0, 11) / 10 if low - 1e-9 <= tick <= high + 1e-9])
-        if low < 0.5 < high:
-            self.colorbar_.ax.axhline(0.5, color=ALARM, linewidth=2.5)
-
-    def _label(self, ax: Axes) -> list[Any]:
-        """Write the label of each cluster near its representative, or amid its points."""
-        sites = None if self.grid is None else self.grid.sites
-        places = sites
-        if places is None:
-            members = [self.position[rows] for rows in self.members()]
-            places = np.array([np.median(each, axis=0) if each.size else (np.nan, np.nan) for each in members])
-        seen = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
-        texts = [shortened(self.names[i], _LONG) for i in seen]
-        return place_labels(ax, places[seen], texts, taken=sites, fontsize=9, fontweight="bold")
+            self.sites_ = ax.scatter(*self.sites.T, color=text_color(ax), path_effects=outlined(ax, 3.2), **style)
 
 
 class _Plane(NamedTuple):

@@ -32,7 +32,7 @@ class Auto(Engine):
     It never depends on the number of points, so that scoring in chunks gives the same numbers:
 
     1. few representatives in at most four dimensions, and flat walls: exact;
-    2. else shared samples, and hit-and-run for the points that get too few of them;
+    2. else shared samples, and hit-and-run for the points that get too few of them, for at most 2**27 / k steps each;
     3. in the whole space, inside the hull of the representatives: the closed form if there is one, exact if there are
        few, else hit-and-run.
 
@@ -132,18 +132,24 @@ class _SinglePlace(FittedEngine):
         return estimate
 
 
+#: Most slacks of sites computed on a walk for one query that the main engine could not measure: about 0.05 s. A walk
+#: that ends there has a larger standard error, and a warning says so.
+_WALK_BUDGET = 2**27
+
+
 class _Cascade(FittedEngine):
-    """What needs no measuring first, then the main engine, then a walk for the cells that it could not measure."""
+    """Queries at a site first, then the main engine, then walks for the cells that it could not measure."""
 
     def __init__(self, tessellation: Tessellation, settings: Settings, engine: Engine, main: FittedEngine) -> None:
         self._tessellation = tessellation
         self._main = main
         self.block = main.block  # type: ignore[misc]
-        self._settings, self._max_samples = settings, engine.max_samples
+        self._settings = settings
+        self._max_steps = min(engine.max_samples, max(_WALK_BUDGET // tessellation.n_sites, 1))
 
     @cached_property
     def _walk(self) -> FittedHitAndRun:
-        return FittedHitAndRun(self._tessellation, self._settings, self._max_samples)
+        return FittedHitAndRun(self._tessellation, self._settings, self._max_steps)
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate the affinities of all queries."""

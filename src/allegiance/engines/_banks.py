@@ -18,6 +18,8 @@ from ._tessellation import SingleFunctions, Tessellation
 #: Units of samples (:func:`unit_of_samples`) in a round, up to as many samples as a bank can count.
 _ROUND_UNITS = 0.5
 _MAX_ROUND = 2**18
+#: Most coordinates in a round.
+_MAX_COORDINATES = 2**24
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
 #: Units before the first look at how precise a query is, and before one is given up.
@@ -131,8 +133,8 @@ class BankCounts(FittedEngine):
     @property
     def _round_size(self) -> int:
         """Samples in a round: whole blocks, of which the places decide what is chosen, so a part would be biased."""
-        most = max(self._max_samples // _BLOCK, 1) * _BLOCK
-        return min(-(-int(_ROUND_UNITS * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
+        most = min(self._max_samples, _MAX_COORDINATES // self._tessellation.dim)
+        return min(-(-int(_ROUND_UNITS * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, max(most // _BLOCK, 1) * _BLOCK)
 
     def _closest_sites(self, queries: Queries, threads: Threads) -> IntArray:
         """Return the sites (n,) whose banks the queries use: those with the closest slopes."""
@@ -239,7 +241,7 @@ class BankCounts(FittedEngine):
             r = a.shape[1]
             memory = np.empty((size, r), np.float32), np.empty((size if COARSE else 0, (r + 1) // 2), np.int32)
         samples, coarse = memory
-        owner = np.empty(size, np.uint8)
+        owner = np.empty(size, np.uint16)
         starts = np.empty((size // BLOCK, k + 1), np.int64)
         found: dict[int, tuple[AnyArray, ...]] = {}
 

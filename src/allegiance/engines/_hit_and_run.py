@@ -49,7 +49,7 @@ _UNKNOWN_ERROR = 0.5
 
 
 class _Steps(NamedTuple):
-    """Directions and jumps of a stretch of the walk: the same for every query."""
+    """Directions and jumps of a stretch of the walk, the same for every query; see ``walk_cells``."""
 
     axes: AnyArray
     directions: FloatArray
@@ -229,18 +229,21 @@ class FittedHitAndRun(FittedEngine):
         r = self._tessellation.dim
         rng = stream(self._settings.seed, HIT_AND_RUN, level, key)
         axes = np.arange(n) % (r + 1)
-        axes[axes == r] = -1
-        free = axes < 0
-        directions = np.zeros((n, r))
-        directions[free] = rng.standard_normal((int(free.sum()), r))
-        directions[~free, axes[~free]] = 1.0
-        if along is not None:
-            directions = directions @ along
-            free, axes = np.ones(n, dtype=bool), np.full(n, -1)
-        directions[free] /= np.sqrt((directions[free] ** 2).sum(axis=1, keepdims=True))
-        rates = directions @ self._tessellation.functions.a.T
-        wall_rates = directions @ self._tessellation.region.walls.T
-        return _Steps(axes, directions, rates, np.ascontiguousarray(wall_rates), rng.random(n))
+        free = axes == r
+        directions = rng.standard_normal((int(free.sum()), r))
+        if along is None:
+            axes[free] = r + np.arange(directions.shape[0])
+        else:
+            everything = np.zeros((n, r))
+            everything[free] = directions
+            everything[~free, axes[~free]] = 1.0
+            directions, axes = everything @ along, r + np.arange(n)
+        directions /= np.sqrt((directions**2).sum(axis=1, keepdims=True))
+        sites, walls = (
+            np.vstack([normals.T, directions @ normals.T])
+            for normals in (self._tessellation.functions.a, self._tessellation.region.walls)
+        )
+        return _Steps(axes, directions, sites, walls, rng.random(n))
 
     def _run(self, walkers: _Walkers, steps: _Steps, counts: AnyArray) -> None:
         from allegiance._kernels.walking import walk_cells

@@ -27,9 +27,9 @@ from ._base import (
 )
 from ._tessellation import Tessellation
 
-#: With more sites than the first number and up to the second, samples are chosen for each site: with fewer or more,
-#: choosing costs more than it saves (docs/decisions/0011-owner-banks.md).
-FEW_SITES, MANY_SITES = 16, 128
+#: With more sites than the first number, and up to the second or to this multiple of the dimensions, samples are chosen
+#: for each site: elsewhere choosing costs more than it saves (docs/decisions/0011-owner-banks.md).
+FEW_SITES, MANY_SITES, SITES_PER_DIMENSION = 16, 128, 8
 
 
 @ENGINES.register("shared")
@@ -72,7 +72,8 @@ class SharedSamples(Engine):
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what counts."""
-        counts = BankCounts if FEW_SITES < tessellation.n_sites <= MANY_SITES else PlainCounts
+        many = min(max(MANY_SITES, SITES_PER_DIMENSION * tessellation.dim), np.iinfo(np.uint16).max)
+        counts = BankCounts if FEW_SITES < tessellation.n_sites <= many else PlainCounts
         return counts(tessellation, settings, self.max_samples, self.cache_mb)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
+from allegiance._core.parallel import for_row_blocks, on_one_thread
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -74,7 +75,9 @@ class Within(Influence):
         if not training.labelled:
             raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
         sites = training.sites
-        whitening = training.total(partial(scatter_sums, sites, training.largest_residuals())).whitening(sites)
+        whitening = training.total(
+            partial(scatter_sums, sites, training.largest_residuals(), threads=training.threads)
+        ).whitening(sites)
         return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
 
 
@@ -159,7 +162,9 @@ def _lengths(X: Rows) -> FloatArray:
 #: measurements.
 MOST_CORRELATED = 1024
 #: Rows, and entries, converted to float64 at a time where correlations are used.
-_SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**19
+_SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**20
+#: Columns up to which all sums have 40 bits.
+_FEW_COLUMNS = 128
 #: Numbers converted to float64 at a time where they are not.
 _BLOCK = 1 << 21
 #: A column varies if its deviation is more than this many units in the last place of its values.
@@ -200,12 +205,13 @@ class ScatterSums(NamedTuple):
         scale = np.maximum(scale, _LEAST_SCALE)
         if correlation is None:
             return 1.0 / scale
-        variances, axes = np.linalg.eigh(correlation * np.outer(scale, scale))
-        if variances[0] > _SINGULAR * variances[-1]:
-            return (axes / np.sqrt(variances)) @ axes.T
-        variances, axes = np.linalg.eigh(correlation)
-        variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
-        return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
+        with on_one_thread():
+            variances, axes = np.linalg.eigh(correlation * np.outer(scale, scale))
+            if variances[0] > _SINGULAR * variances[-1]:
+                return (axes / np.sqrt(variances)) @ axes.T
+            variances, axes = np.linalg.eigh(correlation)
+            variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
+            return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
 
     def covariance(self, centers: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return the scale (d,) of the columns, and their shrunk covariance (d, d) in it; None for the identity."""
@@ -227,7 +233,9 @@ class ScatterSums(NamedTuple):
         return found, shrunk
 
 
-def scatter_sums(centers: FloatArray, largest: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
+def scatter_sums(
+    centers: FloatArray, largest: FloatArray, X: Rows, codes: AnyArray, *, threads: int = 1
+) -> ScatterSums:
     """Sum over rows X (n, d), dense or CSR, around the ``centers`` (k, d) of their clusters (n,), -1 for noise.
 
     ``largest`` (d,) bounds the residuals of all rows, these and others. Sums over other rows with the same centers and
@@ -238,11 +246,21 @@ def scatter_sums(centers: FloatArray, largest: FloatArray, X: Rows, codes: AnyAr
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
     if d > MOST_CORRELATED:
         return ScatterSums(sizes, _squared_residuals(X, codes, centers), None, resolution)
-    products, squares = ExactProducts.empty(largest), ExactProducts.empty(largest**2)
-    for part, rows in _members(X, codes, min(MAX_PRODUCT_ROWS, _SCATTER_ENTRIES // d)):
-        residuals = dense(rows) - centers[part]
-        products = products.with_rows(residuals)
-        squares = squares.with_rows(residuals**2)
+    parts: dict[int, tuple[ExactProducts, ExactProducts]] = {}
+
+    def work(rows: slice) -> None:
+        products, squares = ExactProducts.empty(largest), ExactProducts.empty(largest**2)
+        size = min(MAX_PRODUCT_ROWS, max(_SCATTER_ENTRIES // d, 1))
+        for part, members in _members(X[rows], codes[rows], size):
+            residuals = dense(members) - centers[part]
+            products = products.with_rows(residuals)
+            # Only their total matters, for the shrinkage.
+            squares = squares.with_rows(np.square(residuals, out=residuals), coarse=d > _FEW_COLUMNS)
+        parts[rows.start] = products, squares
+
+    with on_one_thread():
+        for_row_blocks(work, X.shape[0], threads, products=X.shape[0] * d * d, blocks_per_thread=1)
+    products, squares = (reduce(ExactProducts.plus, sums) for sums in zip(*parts.values(), strict=True))
     return ScatterSums(sizes, products, squares, resolution)
 
 
