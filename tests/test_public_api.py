@@ -22,7 +22,7 @@ CLASSES = ["ActiveKMeans", "AffinityScorer", "Calibration", "ConsensusClustering
 RETURNED = ["AffinityResult", "PrecisionWarning"]
 #: What each public module promises.
 MODULES = {
-    "clusterers": ["BregmanKMeans"],
+    "clusterers": ["BregmanKMeans", "Leiden", "Louvain"],
     "displays": [
         "AffinityFieldDisplay",
         "AffinityMapDisplay",
@@ -184,7 +184,7 @@ class TestDefaults:
     def test_trust_is_affinity_with_calibration(self):
         affinity, trust = defaults(allegiance.affinity), defaults(allegiance.trust)
         del affinity["top"], affinity["calibration"]
-        calibration = {name: trust.pop(name) for name in ("clusterer", "n_resamples")}
+        calibration = {name: trust.pop(name) for name in ("clusterer", "n_resamples", "groups", "sample_weight")}
         assert calibration == {name: defaults(allegiance.Calibration)[name] for name in calibration}
         assert trust == affinity
 

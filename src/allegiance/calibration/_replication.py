@@ -17,7 +17,7 @@ from allegiance._core.parameters import Parameters
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number
 
-from ._adapt import adapt, depends_on_size
+from ._adapt import adapt, as_clusterer, depends_on_size, is_pairwise, nearest_of
 from ._samples import Keys, mix, row_keys
 
 #: Subsamples that are always clustered, and most subsamples, unless the user sets their number.
@@ -48,15 +48,20 @@ class Calibration(Parameters):
         Number of subsamples to cluster, at least 2. By default 20, and as many more (at most 400) as it takes to bring
         the Monte Carlo error of replication below 0.005, as far as the size of the data allows.
     clusterer
-        The scikit-learn clusterer that made the labels, or a pipeline that ends in one, in the user's own coordinates.
-        It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
-        stand-in that best reproduces them.
+        The clusterer that made the labels: an estimator, a pipeline that ends in one, or a function from X to labels,
+        for X as the user passes it. It is cloned for each subsample. By default it is the estimator that was fitted;
+        if there are only labels, the stand-in that best reproduces them.
     rows_per_subsample
         Largest subsample size. By default 1,500, or 25 per cluster if that is more, or 10,000 for density and graph
         clusterers. A subsample never has more than half of the rows.
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
         large clusters contain several classes more often. It changes the review order, not trust.
+    groups
+        (n,) group of each row, such as a patient, a batch or a user. A subsample contains all rows of a group or none,
+        so that trust is the probability that a label replicates in new groups.
+    sample_weight
+        (n,) weights of the rows, passed to ``fit`` of the clusterer.
 
     Examples
     --------
@@ -75,6 +80,8 @@ class Calibration(Parameters):
     clusterer: Any = None
     rows_per_subsample: int | None = None
     size_prior: float = 0.25
+    groups: Any = None
+    sample_weight: Any = None
 
     @classmethod
     def resolve(cls, value: Any) -> Calibration | None:
@@ -85,11 +92,13 @@ class Calibration(Parameters):
             return cls()
         calibration = value if isinstance(value, Calibration) else cls(value)
         calibration.check()
-        return calibration
+        if calibration.clusterer is None:
+            return calibration
+        return replace(calibration, clusterer=as_clusterer(calibration.clusterer))
 
     def without_clusterer(self) -> Calibration:
-        """Return the same without the clusterer, for saved files."""
-        return replace(self, clusterer=None)
+        """Return the same without the clusterer and the data of single rows, for saved files."""
+        return replace(self, clusterer=None, groups=None, sample_weight=None)
 
     def check(self) -> None:
         """Raise an error that names the invalid parameter."""
@@ -100,12 +109,7 @@ class Calibration(Parameters):
         check_number(self.size_prior, "size_prior", low=0.0, closed=True)
         if self.clusterer is None:
             return
-        missing = [name for name in ("get_params", "fit") if not hasattr(self.clusterer, name)]
-        if missing or isinstance(self.clusterer, type):
-            raise TypeError(
-                "clusterer must be a scikit-learn clusterer, an instance with fit and get_params, or None, "
-                f"got {self.clusterer!r}."
-            )
+        as_clusterer(self.clusterer)
 
     def max_rows(self, k: int, clusterer: Any = None) -> int:
         """Return the largest subsample size for ``k`` clusters."""
@@ -339,7 +343,8 @@ class Refit(NamedTuple):
         """Cluster the rows ``inside`` and return the new cluster (m,) of every row."""
         from sklearn.metrics import pairwise_distances_argmin
 
-        half = take(self.rows, inside)
+        pairwise = is_pairwise(self.clusterer)
+        half = self.rows[np.ix_(inside, inside)] if pairwise else take(self.rows, inside)
         fitted = adapt(self.clusterer, half, self.rows, self.share)
         seeds = [name for name in fitted.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
         fitted.set_params(**dict.fromkeys(seeds, seed))
@@ -348,8 +353,8 @@ class Refit(NamedTuple):
         outside = np.flatnonzero(is_outside)
         labels = np.empty(is_outside.size, dtype=np.int64)
         try:
-            own = _fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
-            if outside.size and hasattr(fitted, "predict"):
+            own = fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
+            if outside.size and hasattr(fitted, "predict") and not pairwise:
                 own = np.concatenate([own, np.asarray(fitted.predict(take(self.rows, outside)))])
         except Exception as error:
             raise _ClustererError(f"{type(error).__name__}: {error}") from error
@@ -357,6 +362,8 @@ class Refit(NamedTuple):
         labels[inside] = own[: inside.size]
         if own.size > inside.size:
             labels[outside] = own[inside.size :]
+        elif outside.size and pairwise:
+            labels[outside] = own[nearest_of(self.clusterer, self.rows, outside, inside)]
         elif outside.size:
             remaining = take(self.rows, outside)
             if hasattr(fitted, "steps"):  # neighbors in the space of the clusterer
@@ -369,7 +376,7 @@ class _ClustererError(Exception):
     """The clusterer failed on a subsample."""
 
 
-def _fit_labels(clusterer: Any, rows: Any, weights: FloatArray | None = None) -> AnyArray:
+def fit_labels(clusterer: Any, rows: Any, weights: FloatArray | None = None) -> AnyArray:
     """Fit a clusterer and return the labels of its rows."""
     arguments = {}
     if weights is not None:

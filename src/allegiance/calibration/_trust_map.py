@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,12 @@ from allegiance._core.progress import Verbose
 from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
+from ._adapt import is_pairwise
 from ._logistic import fit_logistic
 from ._null import null_replication
 from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
 from ._samples import row_keys
-from ._stand_in import stand_in
+from ._stand_in import StandIn, refit_known, stand_in
 
 #: Prior standard deviation of cluster effects on the logit, and the penalty on the difference of the two slopes.
 _EFFECTS, _RIDGE = 0.6, 0.03
@@ -30,14 +30,13 @@ _CERTAIN = 40.0
 #: Neighbours that agree less than this, above chance, while labels come back less than that, are what shuffling leaves.
 _INCOHERENT, _LOST = 0.1, 0.2
 _UNRELATED = (
-    "The labels look unrelated to the data: neighbouring points share a label hardly more often than chance, and no "
-    "repeat brings the labels back. Check that labels and rows are in the same order."
+    "The labels look unrelated to the data: neighboring points share a label hardly more often than by chance, and the "
+    "labels do not replicate. Check that labels and rows are in the same order."
 )
-#: Subsamples for a second clusterer that gives the same labels.
-_RIVAL_SUBSAMPLES = 10
-#: Halves that agree this much more with each other than with the labels find other clusters: for a clusterer that made
-#: the labels, and for one that may not have.
-_GAP, _SMALL_GAP = 0.2, 0.05
+#: Halves that agree this much more with each other than with the labels find other clusters.
+_GAP = 0.2
+#: A stand-in with this adjusted Rand index is right, even if the labels do not replicate.
+_FOUND = 0.95
 #: Points whose neighbours are looked up.
 _QUERIES = 500
 #: Points below which neighbours say nothing.
@@ -161,6 +160,8 @@ def calibrate(
     reach: FloatArray,
     clusterer: Any = None,
     others: Sequence[tuple[str, Any]] = (),
+    groups: AnyArray | None = None,
+    weights: FloatArray | None = None,
     n_total: int | None = None,
     seed: int = 0,
     threads: int = 1,
@@ -182,56 +183,59 @@ def calibrate(
         The estimator that made the labels, where ``calibration`` names none; None if it is not known.
     others
         More stand-ins by name.
+    groups, weights
+        (m,) each: subsamples contain whole groups; ``sample_weight`` of the clusterer.
     n_total
         Number of rows that the sample was drawn from.
     seed, threads, verbose
         As in :func:`replicate`.
     """
+    from sklearn.utils.validation import has_fit_parameter
+
     calibration.check()
     codes = np.asarray(codes)
     if not (codes >= 0).any():
         raise ValueError("labels are all noise (-1): there is no label whose trust could be measured.")
     keys = row_keys(rows, codes)
     order = np.argsort(keys, kind="stable")
-    rows, codes, own, close = take(rows, order), codes[order], own_affinity[order], closeness[order]
-    whole = n_total is None or n_total <= codes.size
+    codes, own, close = codes[order], own_affinity[order], closeness[order]
+    known = calibration.clusterer if calibration.clusterer is not None else clusterer
+    pairwise = known is not None and is_pairwise(known) is not None
+    rows = rows[np.ix_(order, order)] if pairwise else take(rows, order)
+    groups, weights = (None if values is None else np.asarray(values)[order] for values in (groups, weights))
     if codes.size < 2 or reach.size < 2:
         return _certain(reach)
-    chosen, known = None, calibration.clusterer if calibration.clusterer is not None else clusterer
+    total = max(n_total or codes.size, codes.size)
     if known is None:
-        chosen = stand_in(_moderate(rows), codes, whole=whole, others=others)
-        known = chosen.clusterer
+        source = stand_in(_as_floats(rows), codes, n_total=total, others=others)
+        last = source.clusterer[-1] if hasattr(source.clusterer, "steps") else source.clusterer
+        weights = weights if has_fit_parameter(last, "sample_weight") else None
+    else:
+        max_rows = 2 * subsample_size(known, codes.size, reach.size, calibration)
+        source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
     found = replicate(
-        rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total,
-        keys=keys[order],
+        rows, codes, source.clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose,
+        n_total=n_total, keys=keys[order], groups=groups, weights=weights,
     )  # fmt: skip
-    size = subsample_size(known, codes.size, reach.size, calibration)
-    refit = Refit(known, rows, None, size / max(n_total or codes.size, codes.size))
-    null = null_replication(rows, found, refit, size, seed, threads)
-    note, (low, high) = _note(known, chosen, found), found.interval
-    if chosen is not None and chosen.other is not None:
-        fewer = replace(calibration, n_resamples=_RIVAL_SUBSAMPLES)
-        rival = chosen.other
-        with suppress(ValueError):  # it may fail on every subsample
-            other = replicate(
-                rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order]
-            )
-            note += f" With {rival.name}, which gives the same labels, {100 * other.share:.0f} % would come back."
-            low, high = min(low, other.interval[0]), max(high, other.interval[1])
+    size = subsample_size(source.clusterer, codes.size, reach.size, calibration)
+    refit = Refit(source.clusterer, rows, None, size / total)
+    null = None if pairwise else null_replication(rows, found, refit, size, seed, threads)
+    (low, high), widest = found.interval, source.margin
+    low, high = min(low, found.share - widest), max(high, found.share + widest)
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
-    found_again = chosen is not None and chosen.reproduces
-    unrelated = not found_again and above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
+    is_lost = above_chance(found.share, found.chance) < _LOST
+    unrelated = is_lost and (source.is_known or not source.reproduces) and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
         share=found.share,
         margins=np.array([found.share - low, high - found.share]),
-        cluster_margins=found.cluster_margins(codes, reach.size),
+        cluster_margins=np.maximum(found.cluster_margins(codes, reach.size), widest),
         chance=found.chance,
         null_replication=None if unrelated else null,
-        note=note,
-        warning=_UNRELATED if unrelated else _warning(known, chosen, found),
+        note=_note(source, found),
+        warning=_UNRELATED if unrelated else _warning(source, found),
     )
 
 
@@ -251,7 +255,7 @@ def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntAr
     return _CERTAIN if excess(_CERTAIN) <= 0.0 else float(brentq(excess, -_CERTAIN, _CERTAIN))
 
 
-def _moderate(rows: Any) -> Any:
+def _as_floats(rows: Any) -> Any:
     """Return rows as numbers."""
     return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
 
@@ -334,48 +338,42 @@ def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
     return np.where(sizes > 0, logs - logs[inner].mean(), 0.0) / (deviation if deviation > 1e-9 else np.inf)
 
 
-def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
-    """Say what was repeated."""
-    if chosen is None:
-        said = [f"Repeated with {' '.join(repr(clusterer).split())} on {len(found.new)} subsamples."]
+def _note(source: StandIn, found: Replication) -> str:
+    """Describe the replicates and the clusterer behind them."""
+    index = f"(adjusted Rand index {source.ari:.2f})"
+    if not source.is_known:
+        origin = f", the stand-in that best reproduces your labels {index}."
+    elif np.isfinite(source.ari):
+        origin = f", which {'reproduces' if source.reproduces else 'does not reproduce'} the labels {index}."
     else:
-        said = [
-            f"Repeated on {len(found.new)} subsamples with {chosen.name}, which stands in for the clusterer that made "
-            f"the labels (adjusted Rand index {chosen.ari:.2f})."
-        ]
+        origin = "."
+    sentences = [f"Estimated by re-clustering {len(found.new)} subsamples with {source.name}{origin}"]
     if found.placed_by_neighbor:
-        said.append("It has no predict: points left out join the cluster of their nearest neighbour.")
+        sentences.append("It has no predict: held-out points join the cluster of their nearest neighbor.")
     if found.failures:
-        said.append(f"It failed on {len(found.failures)} more: {found.failures[0]}.")
-    return " ".join(said)
+        sentences.append(f"It failed on {len(found.failures)} more: {found.failures[0]}.")
+    return " ".join(sentences)
 
 
-def _warning(clusterer: Any, chosen: Any, found: Replication) -> str | None:
-    """Say why trust should not be taken at face value; None if nothing speaks against it."""
-    gap = _GAP if chosen is None or chosen.is_sure else _SMALL_GAP
-    other = None
-    if found.disagreement > gap:
-        other = (
-            f"halves of the data agree on {100 * found.kept.mean():.0f}% of the labels, and with the current labels on "
-            f"{100 * found.shares.mean():.0f}%"
+def _warning(source: StandIn, found: Replication) -> str | None:
+    """Return why trust should not be taken at face value; None if there is no reason."""
+    reasons = [] if source.reproduces else [f"the adjusted Rand index is {source.ari:.2f}"]
+    if found.disagreement > _GAP:
+        reasons.append(
+            f"halves of the data agree with each other on {100 * found.kept.mean():.0f}% of the labels, but with these "
+            f"labels on {100 * found.shares.mean():.0f}%"
         )
-    if chosen is None:
-        if other is None:
-            return None
+    if not reasons or (source.ari >= _FOUND and not source.is_known):
+        return None
+    if source.is_known:
         return (
-            f"The clusterer {' '.join(repr(clusterer).split())} does not reproduce the labels: {other}. Low trust may "
-            "be due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
+            f"The clusterer {source.name} does not reproduce the labels: {', and '.join(reasons)}. Low trust may be "
+            "due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
         )
-    if chosen.is_found:
-        return None
-    reasons = [] if chosen.reproduces else [f"the adjusted Rand index is {chosen.ari:.2f}"]
-    if other is not None:
-        reasons.append(other)
-    if not reasons:
-        return None
     return (
-        f"No stand-in reproduces the labels. The best is {chosen.name}: {', and '.join(reasons)}. Low trust may be due "
-        "to the stand-in: pass clusterer= (--algorithm), the clusterer that made the labels."
+        f"None of the built-in clusterers reproduces these labels. The closest is {source.name}: "
+        f"{', and '.join(reasons)}. The interval is widened accordingly: pass clusterer= (--algorithm), the clusterer "
+        "that made the labels."
     )
 
 
@@ -385,7 +383,7 @@ def _is_incoherent(rows: Any, codes: IntArray) -> bool:
 
     inner = np.flatnonzero(codes >= 0)
     try:
-        numbers = _moderate(take(rows, inner))
+        numbers = _as_floats(take(rows, inner))
     except (TypeError, ValueError):
         return False
     codes, m = codes[inner], inner.size
