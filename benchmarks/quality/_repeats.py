@@ -23,7 +23,7 @@ from sklearn.datasets import make_circles
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.mixture import GaussianMixture
 
-from allegiance.anndata import Leiden
+from allegiance.clusterers import Leiden
 from allegiance.calibration import matches
 
 from ._datasets import UnavailableError, _prepared, all_sets
