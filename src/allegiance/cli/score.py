@@ -455,7 +455,9 @@ def typed_columns(points: Points, table: Table) -> Any:
     import pyarrow as pa
 
     names = points.columns.column_names[1:]
-    return pa.Table.from_batches([table.typed(batch) for batch in points.columns.select(names).to_batches()])
+    return pa.Table.from_batches(
+        [table.typed(batch, keep_words=False) for batch in points.columns.select(names).to_batches()]
+    )
 
 
 def page_settings(

@@ -105,7 +105,7 @@ class Model:
         Parameters
         ----------
         rows
-            A frame of any library, an Arrow table, or a path. A Dask frame gives a lazy result.
+            A frame of any library, an Arrow table, a path, or one row as a dict. A Dask frame gives a lazy result.
         top
             Keep only this many of the largest affinities per row; None keeps all.
         """
@@ -209,7 +209,35 @@ def prepare_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any, labels: 
     """Return rows, prepared by the plan if there is one, as they are scored."""
     if plan is None:
         return fitted.prepare_input(rows, labels)
-    return fitted.prepare_input(plan.matrix(rows), labels, named=False)._replace(frame=FrameLike.of(rows))
+    matrix, record = None, rows
+    if hasattr(rows, "iloc") and len(rows) == 1 and rows.columns.is_unique:
+        record = rows.to_dict("records")[0]
+    if isinstance(record, Mapping):
+        matrix = _record_matrix(plan, record)
+    if matrix is None and isinstance(rows, Mapping):
+        import pyarrow as pa
+
+        rows = pa.Table.from_pylist([dict(rows)])
+    points = fitted.prepare_input(plan.matrix(rows) if matrix is None else matrix, labels, named=False)
+    return points._replace(frame=FrameLike() if isinstance(rows, Mapping) else FrameLike.of(rows))
+
+
+def _record_matrix(plan: FeaturePlan, record: Mapping[str, Any]) -> AnyArray | None:
+    """Return the features (1, d) of a record of plain numbers and known categories; None if it needs the full plan."""
+    if plan.single:
+        return None
+    values: list[float] = []
+    for column in plan.features:
+        value: Any = record.get(column.name)
+        if column.missing:
+            return None
+        if column.kind == "number" and type(value) in (int, float) and abs(value) < 2**53:
+            values.append(float(value))
+        elif column.kind == "category" and type(value) is str and value in column.categories:
+            values += [float(value == category) for category in column.categories]
+        else:
+            return None
+    return plan.scale_matrix(np.array([values])) if plan.scaled else np.array([values])
 
 
 def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyArray:
@@ -218,10 +246,13 @@ def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyAr
     return labels_of(fitted.codes_of(points, fitted.locate(points.rows)), fitted.classes)
 
 
-def profile_matrix(fitted: Fitted, plan: FeaturePlan, X: Any, start: int = 0) -> Profile:
+def profile_matrix(
+    fitted: Fitted, plan: FeaturePlan, X: Any, start: int = 0, result: AffinityResult | None = None
+) -> Profile:
     """Return the profile of prepared rows (n, d), in the units of the table; ``start`` numbers the first row."""
     dates = [column.kind == "date" for column in plan.features for _ in column.names]
-    return profile_rows(fitted, X, features=plan.in_units(X), names=list(plan.names), dates=dates, start=start)
+    units, names = plan.in_units(X), list(plan.names)
+    return profile_rows(fitted, X, result=result, features=units, names=names, dates=dates, start=start)
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:
