@@ -23,8 +23,8 @@ from sklearn.datasets import make_circles
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.mixture import GaussianMixture
 
-from allegiance.clusterers import Leiden
 from allegiance.calibration import matches
+from allegiance.clusterers import Leiden
 
 from ._datasets import UnavailableError, _prepared, all_sets
 
