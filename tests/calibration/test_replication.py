@@ -67,7 +67,8 @@ class TestReplicate:
         X, y = blobs()
         found = replicate(X, y, KMeans(4, n_init=3), calibration=FEW)
         assert found.share == 1.0
-        assert 0.0 < found.interval[1] - found.share < 0.05
+        assert 0.0 < found.share - found.interval[0] < 0.2
+        assert found.interval[1] == 1.0
         assert np.array_equal(found.above_chance, np.ones(4))
         # Every row is left out of one subsample of each pair, and only that counts.
         assert np.array_equal(found.times, np.full(240, 2))
@@ -77,7 +78,7 @@ class TestReplicate:
     def test_subsamples_are_drawn_until_the_monte_carlo_error_is_small(self):
         X, y = blobs()
         assert len(replicate(X, y, KMeans(4, n_init=3)).shares) == 20
-        X = np.random.default_rng(0).normal(size=(200, 4))  # no clusters: each subsample is cut elsewhere
+        X = np.random.default_rng(0).normal(size=(80, 4))  # no clusters: each subsample is cut elsewhere
         labels = KMeans(3, n_init=3, random_state=0).fit_predict(X)
         assert len(replicate(X, labels, KMeans(3, n_init=1)).shares) > 100
         assert len(replicate(X, labels, KMeans(3, n_init=1), calibration=Calibration(12)).shares) == 12
@@ -95,15 +96,6 @@ class TestReplicate:
         assert batches.share < replicate(X, y, KMeans(4, n_init=3), calibration=FEW).share - 0.2
         with pytest.raises(ValueError, match="single group"):
             replicate(X, y, KMeans(4), groups=np.zeros(240))
-
-    def test_weights_reach_the_clusterer(self):
-        X, y = blobs()
-        weights = np.where(y == 3, 1e-9, 1.0)
-        pipeline = make_pipeline(StandardScaler(), KMeans(3, n_init=3))
-        codes = np.where(y == 3, 2, y)
-        for clusterer in (KMeans(3, n_init=3), pipeline):
-            weighted = replicate(X, codes, clusterer, calibration=FEW, weights=weights)
-            assert weighted.rate[y < 3].min() == 1.0
 
     def test_chance_is_what_shuffled_labels_reach(self):
         X, y = blobs(600)
@@ -190,8 +182,8 @@ class TestReplicate:
         assert found.share == pytest.approx((found.shares.mean() + found.kept.mean()) / 2)
         # Student's t with 19 degrees of freedom at 95%, from a table; a sample has twice the rows of a half.
         smoothed = (240 * found.share + 1) / 242
-        variance = found.shares.var(ddof=1) / 2 + (found.shares.mean() - found.kept.mean()) ** 2 / 2
-        half = 1.729133 * np.sqrt(variance + 2 * smoothed * (1 - smoothed) / 240)
+        variance = (found.shares.var(ddof=1) + found.kept.var(ddof=1)) / 2
+        half = 1.729133 * np.sqrt(variance + 8 * smoothed * (1 - smoothed) / 240)
         assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
 
 

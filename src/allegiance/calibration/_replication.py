@@ -30,8 +30,9 @@ _REPLICATION_ERROR, _CLUSTER_ERROR = 0.005, 0.01
 _SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
 #: Rows and entries of the sample that subsamples are drawn from.
 _SAMPLE_ROWS, _SAMPLE_ENTRIES = 20_000, 4_000_000
-#: Coverage of the prediction interval, and the number of labels that replicate or fail together.
-_LEVEL, _DESIGN_EFFECT = 0.9, 2.0
+#: Coverage of the prediction interval, and the number of labels that replicate or fail together (on the tuning
+#: populations). A replication rate this close to 1 cannot be told from 1.
+_LEVEL, _DESIGN_EFFECT, _NEAR_ONE = 0.9, 8.0, 0.99
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,17 +164,32 @@ class Replication(NamedTuple):
     @property
     def interval(self) -> tuple[float, float]:
         """90% prediction interval for the share in one independent sample; it may exceed 0 and 1."""
-        R, share = self.shares.size, self.share
-        if R < 2:
+        share, variances = self.share, [self.shares.var(ddof=1)] if self.shares.size > 1 else []
+        if self.kept.size > 1:
+            variances.append(self.kept.var(ddof=1))
+        if not variances:
             return share - 1.0, share + 1.0
-        n = float((self.times > 0).sum())
-        smoothed = (share * n + 1.0) / (n + 2.0)  # even if all labels replicate here, some may fail elsewhere
-        labels = _DESIGN_EFFECT * smoothed * (1.0 - smoothed) / n
-        between = float(self.kept.mean()) if self.kept.size else float(self.shares.mean())
-        # A full sample has twice the rows of a half; the more the comparisons differ, the larger the error.
-        variance = (self.shares.var(ddof=1) + (self.shares.mean() - between) ** 2) / 2.0 + labels
-        half = float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
-        return share - half, share + half
+        half = float(self._half_width(np.mean(variances), np.array(share), np.count_nonzero(self.times)))
+        return share - half, 1.0 if share >= _NEAR_ONE else share + half
+
+    def cluster_margins(self, codes: IntArray, k: int) -> FloatArray:
+        """Return the half-width (k,) of each cluster's 90% prediction interval."""
+        inner = codes >= 0
+        sizes = np.bincount(codes[inner], minlength=k)
+        rates = np.bincount(codes[inner], self.rate[inner], k) / np.maximum(sizes, 1)
+        by_subsample = _cluster_rates(codes, self.new, k)
+        variance = by_subsample.var(axis=0, ddof=1) / 2.0 if len(self.new) > 1 else np.ones(sizes.size)
+        return np.minimum(self._half_width(variance, rates, sizes), 1.0)
+
+    def _half_width(self, variance: Any, rate: FloatArray, n: Any) -> Any:
+        """Return the half-width of an interval from the variance over subsamples and that of n labels.
+
+        A sample has twice the rows of a half, so half of the variance of the difference of two halves is that of two
+        samples. Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
+        """
+        smoothed = (rate * n + 1.0) / (n + 2.0)
+        labels = _DESIGN_EFFECT * smoothed * (1.0 - smoothed) / np.maximum(n, 1)
+        return stdtrit(max(len(self.new) - 1, 1), (1 + _LEVEL) / 2) * np.sqrt(variance + labels)
 
     @property
     def above_chance(self) -> FloatArray:
@@ -453,19 +469,22 @@ def _pair_weight(ratio: float) -> float:
 
 def _needed(result: Replication, codes: IntArray) -> int:
     """Return the number of subsamples that reduces the Monte Carlo errors to their targets."""
-    inner = codes >= 0
     R, splits = len(result.new), len(result.kept)
     if splits < 2 or R % 2:
         return _MAX_SUBSAMPLES
     w = result.pair_weight
     by_split = (1.0 - w) * result.shares.reshape(-1, 2).mean(axis=1)[:splits] + w * result.kept
     ratio = by_split.var(ddof=1) / splits / _REPLICATION_ERROR**2
-    sizes = np.bincount(codes[inner])
-    by_cluster = np.array(
-        [np.bincount(codes[inner], matches(codes, new)[inner]) / np.maximum(sizes, 1) for new in result.new]
-    )
-    cluster_variance = by_cluster.var(axis=0, ddof=1) @ sizes / sizes.sum() / R
+    sizes = np.bincount(codes[codes >= 0])
+    cluster_variance = _cluster_rates(codes, result.new, sizes.size).var(axis=0, ddof=1) @ sizes / sizes.sum() / R
     return int(np.ceil(R * max(ratio, cluster_variance / _CLUSTER_ERROR**2) / 2.0)) * 2
+
+
+def _cluster_rates(codes: IntArray, new: IntArray, k: int) -> FloatArray:
+    """Return the share (R, k) of each cluster's labels that each clustering reproduces."""
+    inner = codes >= 0
+    sizes = np.maximum(np.bincount(codes[inner], minlength=k), 1)
+    return np.array([np.bincount(codes[inner], matches(codes, labels)[inner], k) / sizes for labels in new])
 
 
 class Agreement(NamedTuple):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from allegiance._core.progress import Verbose
@@ -15,19 +15,17 @@ from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
 from ._adapt import is_pairwise
+from ._logistic import fit_logistic
 from ._null import null_replication
 from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
 from ._samples import row_keys
 from ._stand_in import StandIn, refit_known, stand_in
 
-#: Prior standard deviation of the effects of clusters on the logit; each member counts once against it.
-_EFFECTS = 0.6
-#: Holds the slopes of the two scores, which are standardised, together.
-_RIDGE = 0.03
-#: Added to both slopes where points are ordered for review, which must not tie where trust is flat.
-_LEAST_SLOPE = 0.05
-_NEWTON_STEPS = 4
-#: A logit whose chance is 1 in double precision.
+#: Prior standard deviation of cluster effects on the logit, and the penalty on the difference of the two slopes.
+_EFFECTS, _RIDGE = 0.6, 0.03
+#: Review order: least slope of both scores, which avoids ties, and the weight of item consensus (in deviations).
+_MIN_SLOPE, _CONSENSUS = 0.05, 0.25
+#: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
 #: Neighbours that agree less than this, above chance, while labels come back less than that, are what shuffling leaves.
 _INCOHERENT, _LOST = 0.1, 0.2
@@ -55,6 +53,7 @@ _LEAST_POINTS = 20
     reach=floats("k", low=0.0, infinite=True),
     share=Number(0.0, 1.0),
     margins=floats(2, low=0.0),
+    cluster_margins=floats("k", low=0.0),
     chance=Number(0.0, 1.0),
     null_replication=OrNone(Number(0.0, 1.0)),
     note=Text(),
@@ -94,6 +93,7 @@ class TrustMap:
     reach: FloatArray
     share: float
     margins: FloatArray
+    cluster_margins: FloatArray
     chance: float
     null_replication: float | None
     note: str
@@ -132,7 +132,7 @@ class TrustMap:
 
     def cluster_intervals(self, shares: FloatArray) -> FloatArray:
         """Return the 90% prediction interval (k, 2) of the replication (k,) of each cluster."""
-        return np.clip(np.column_stack([shares - self.margins[0], shares + self.margins[1]]), 0.0, 1.0)
+        return np.clip(np.column_stack([shares - self.cluster_margins, shares + self.cluster_margins]), 0.0, 1.0)
 
     def above_chance(self, share: float) -> float:
         """Return a share of labels that come back, above chance."""
@@ -231,6 +231,7 @@ def calibrate(
         reach=reach,
         share=found.share,
         margins=np.array([found.share - low, high - found.share]),
+        cluster_margins=np.maximum(found.cluster_margins(codes, reach.size), widest),
         chance=found.chance,
         null_replication=None if unrelated else null,
         note=_note(source, found),
@@ -265,91 +266,67 @@ def _certain(reach: FloatArray) -> TrustMap:
     note = (
         "There is one cluster: it always comes back." if reach.size < 2 else "There is one point: nothing was repeated."
     )
-    return TrustMap(_CERTAIN, zeros, offsets, zeros + _LEAST_SLOPE, offsets, reach, 1.0, zeros, 1.0, None, note)
+    return TrustMap(_CERTAIN, zeros, offsets, zeros + _MIN_SLOPE, offsets, reach, 1.0, zeros, offsets, 1.0, None, note)
 
 
 def fit_map(
     own_affinity: FloatArray,
     closeness: FloatArray,
     codes: IntArray,
-    found: Replication,
+    result: Replication,
     n_clusters: int,
     size_prior: float = 0.25,
 ) -> dict[str, Any]:
-    """Fit the logistic map from two scores and the cluster to the chance of a match; return its parts by name.
+    """Fit the logistic map from two scores and the cluster to the replication rate; return its parameters by name.
 
-    Both scores are standardised; their slopes are held together and are never negative. Effects of clusters are normal
-    around zero.
+    The review order adds a minimum slope, the size of the cluster, and item consensus as the same scores predict it, so
+    that it is defined for new points, too.
     """
-    use = found.times > 0
+    use = result.times > 0
     scores = np.column_stack([own_affinity, closeness])[use]
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-    F, w, y, c = (scores - center) / scale, found.times[use], (found.rate * found.times)[use], codes[use]
-    total = w.sum() + 1.0  # one observation of an even chance keeps the intercept finite
-    pull = 1.0 / (_EFFECTS**2 * c.size)
-
-    def loss(b: FloatArray) -> tuple[float, FloatArray]:
-        logit = b[0] + F @ b[1:3] + b[3:][c]
-        value = (w * np.logaddexp(0, logit) - y * logit).sum() + np.logaddexp(0, b[0]) - b[0] / 2
-        residual = w * expit(logit) - y
-        slope = np.concatenate(
-            [[residual.sum() + expit(b[0]) - 0.5], F.T @ residual, np.bincount(c, residual, n_clusters)]
-        )
-        apart = b[1] - b[2]
-        slope = slope / total + np.concatenate([[0.0, 2 * _RIDGE * apart, -2 * _RIDGE * apart], pull * b[3:]])
-        return value / total + _RIDGE * apart**2 + 0.5 * pull * (b[3:] ** 2).sum(), slope
-
-    bounds: Any = [(None, None), (0, None), (0, None)] + [(None, None)] * n_clusters
-    options: Any = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8}
-    start = np.zeros(3 + n_clusters)
-    b = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    b = _polished(b, F, w, c, total, pull, lambda b: loss(b)[1])
-    slopes = b[1:3] / scale
-    intercept = float(b[0] - slopes @ center)
-    review = (b[1:3] + _LEAST_SLOPE) / scale
-    spread = float((F @ (b[1:3] + _LEAST_SLOPE)).std())
-    offsets = b[0] - float(review @ center) - size_prior * spread * _standard_log_sizes(codes, n_clusters)
+    F, weights, c = (scores - center) / scale, result.times[use], codes[use]
+    b, effects = _fit_rates(F, c, result.rate[use], weights, n_clusters)
+    consensus, consensus_effects = _fit_rates(F, c, result.consensus[use], weights, n_clusters)
+    slopes = b[1:] / scale
+    review = b[1:] + _MIN_SLOPE
+    spread = float((F @ review).std())
+    predicted = F @ consensus[1:] + consensus_effects[c]
+    share = _CONSENSUS * spread / max(float(predicted.std()), 1e-9)
+    review = (review + share * consensus[1:]) / scale
+    sizes = size_prior * spread * _standard_log_sizes(codes, n_clusters)
+    offsets = b[0] - review @ center - sizes + share * (consensus_effects - float(consensus_effects[c].mean()))
     return {
-        "intercept": intercept,
+        "intercept": float(b[0] - slopes @ center),
         "slopes": slopes,
-        "effects": b[3:],
+        "effects": effects,
         "review_slopes": review,
         "review_offsets": offsets,
     }
 
 
-def _polished(
-    b: FloatArray,
-    F: FloatArray,
-    w: FloatArray,
-    c: IntArray,
-    total: float,
-    pull: float,
-    gradient: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
-    """Return the optimum after Newton's steps, so that rounding in the scores moves it by rounding only."""
-    k, fixed = b.size - 3, np.flatnonzero(b[1:3] <= 0.0) + 1
-    free = np.setdiff1d(np.arange(b.size), fixed)
-    A = np.column_stack([np.ones(len(F)), F])
-    held = np.zeros((b.size, b.size))
-    held[1:3, 1:3] = 2 * _RIDGE * np.array([[1.0, -1.0], [-1.0, 1.0]])
-    held[3:, 3:] = pull * np.eye(k)
-    for _ in range(_NEWTON_STEPS):
-        p = expit(b[0] + F @ b[1:3] + b[3:][c])
-        weight = w * p * (1.0 - p) / total
-        across = np.array([np.bincount(c, weight * column, k) for column in A.T])
-        hessian = np.block([[A.T @ (A * weight[:, None]), across], [across.T, np.diag(np.bincount(c, weight, k))]])
-        even = expit(b[0])
-        hessian[0, 0] += even * (1.0 - even) / total
-        moved = b.copy()
-        try:
-            moved[free] -= np.linalg.solve((hessian + held)[np.ix_(free, free)], gradient(b)[free])
-        except np.linalg.LinAlgError:  # all chances are 0 or 1: nothing is left to polish
-            return b
-        if not np.isfinite(moved).all() or (moved[1:3] < 0.0).any():
-            return b
-        b = moved
-    return b
+def _fit_rates(
+    F: FloatArray, codes: IntArray, rate: FloatArray, weights: FloatArray, k: int
+) -> tuple[FloatArray, FloatArray]:
+    """Fit rates (m,) with weights; return intercept and slopes (3,), which are not negative, and cluster effects (k,).
+
+    One observation with probability one half keeps the intercept finite.
+    """
+    total = weights.sum() + 1.0
+    penalty = np.zeros((3, 3))
+    penalty[1:, 1:] = 2.0 * total * (_RIDGE * np.array([[1.0, -1.0], [-1.0, 1.0]]) + 1e-6 * np.eye(2))
+    precision = np.append(np.full(k, total / (_EFFECTS**2 * rate.size)), 1e9)
+    b, effects = fit_logistic(
+        np.column_stack([np.append(np.ones(len(F)), 1.0), np.vstack([F, np.zeros(2)])]),
+        np.append(codes, k),
+        np.append(rate, 0.5),
+        weights=np.append(weights, 1.0),
+        offset=np.zeros(len(F) + 1),
+        penalty=penalty,
+        effect_precision=precision,
+        nonnegative=(1, 2),
+    )
+    return b, effects[:k]
 
 
 def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
