@@ -102,6 +102,8 @@ USAGE_ERRORS = [
     ("score DATA --labels species --review-output x", "needs --review"),
     ("score DATA --labels species --influence mahalanobis", "euclidean"),
     ("score DATA --labels species --sep ab", "is not one character"),
+    ("score DATA --labels species --report r.html --map width", "does not name two columns"),
+    ("score DATA --labels species --map width,height", "--map needs --report"),
     ("score DATA --labels species --encoding rot13", "is not a text encoding"),
     ("score DATA --labels species --encoding zlib_codec", "is not a text encoding"),
     ("score DATA --labels species --on-error skip -o x.csv", "needs -o FOLDER/"),

@@ -200,6 +200,7 @@ def test_a_report_has_the_columns_of_the_file_and_the_names_of_the_summary(flowe
     """Once: numbers of a CSV file were texts for the page, which left clusters unnamed."""
     page = tmp_path / "page.html"
     words = ["--drop", "species", "--clusters", 3, *FAST, "-o", tmp_path / "out.csv", "--report", page, "--json"]
+    words += ["--map", "width,height"]
     lines = json.loads(call("score", flowers, *words).stdout)["clusters"]
     names = {line["name"] for line in lines}
     text = page.read_text()
