@@ -19,7 +19,7 @@ from allegiance.notebook import Card, Shown, count
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Drivers", "Finding", "drivers", "same_content"]
+__all__ = ["Drivers", "Finding", "drivers", "duplicates_text", "same_content"]
 
 #: Rows of the sample that the tree is fitted on, its cells, and the columns it chooses from.
 _MAX_TREE_ROWS, _MAX_TREE_CELLS, _MAX_TREE_COLUMNS = 10_000, 1_000_000, 100
@@ -608,8 +608,7 @@ def _flags(
         text = f"A short rule reproduces {found.fidelity:.0%} of the labels with {len(used)} of {d} columns"
         flags.append(Finding("short rule", used, f"{text} ({_listed(used)}); the others hardly matter.", drop(used)))
     for group in _duplicate_drivers(features, is_driver):
-        text = f"{_listed(group)} hold the same information, which counts {_times(len(group))}."
-        flags.append(Finding("duplicates", group, text, drop(group[1:])))
+        flags.append(Finding("duplicates", group, duplicates_text(group), drop(group[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:
         text = f"More than half of the values of {_listed(gaps)} are missing, yet the clusters depend on them."
@@ -628,8 +627,10 @@ def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[
     return [tuple(columns[place].name for place in group) for group in groups]
 
 
-def _times(n: int) -> str:
-    return "twice" if n == 2 else f"{n} times"
+def duplicates_text(names: Sequence[str]) -> str:
+    """Return a sentence about columns that hold the same information."""
+    times = "twice" if len(names) == 2 else f"{len(names)} times"
+    return f"{_listed(names)} hold the same information, which counts {times}."
 
 
 def _quoted(text: str) -> str:

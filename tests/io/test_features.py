@@ -105,7 +105,7 @@ def test_every_column_has_a_role_and_a_reason(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join([header, *rows]))
     plan = propose(tmp_path / "t.csv", labels="segment", keep="list")
     roles = {column.name: (column.role, column.reason) for column in plan.columns}
-    assert roles["orderID"] == ("id", "it is unique")
+    assert roles["orderID"] == ("id", "unique")
     for name, word in (("name", "orderID"), ("number", "orderID"), ("constant", "always 3"), ("empty", "no values")):
         assert roles[name][0] == "left out"
         assert word in roles[name][1]

@@ -103,7 +103,7 @@ class HitAndRun(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Return what walks."""
+        """Build the walking engine."""
         return FittedHitAndRun(tessellation, settings, self.max_samples)
 
 
@@ -116,7 +116,7 @@ class FittedHitAndRun(FittedEngine):
     point; if the cell is empty, the limit of a vanishing cell is returned.
 
     Samples of a walk depend on each other. The precision comes from the means of 32 batches and the correlation of
-    successive ones, and the walk is doubled until the 95 % interval of every affinity is within ``eps``. Where they are
+    successive ones, and the walk is doubled until the 95% interval of every affinity is within ``eps``. Where they are
     much alike, the cell is long and thin: the walk starts again along the axes of its own cell.
     """
 
@@ -290,7 +290,7 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray,
     deviation = means - share[:, None, :]
     squares = (deviation * deviation).sum(axis=1)
     products = (deviation[:, 1:] * deviation[:, :-1]).sum(axis=1)
-    # One correlation for all shares of a walk: that of a single one is noisy. 1 / B makes good for the mean taken off.
+    # One correlation for all shares of a walk: that of a single one is noisy. 1 / B corrects for subtracting the mean.
     correlation = row_sums(products) / np.maximum(row_sums(squares), _TINY) + 1.0 / n_batches
     variance = squares / (n_batches * (n_batches - 1)) * _dependence(correlation)[:, None]
     plain = share * (1.0 - share) / steps
@@ -449,7 +449,7 @@ class _Program:
 
 
 def limits_of_empty_cells(multipliers: FloatArray) -> Estimate:
-    """Return the estimate for empty_cell queries from their multipliers (n, k)."""
+    """Return the estimate for queries with an empty cell, from their multipliers (n, k)."""
     estimate = Estimate.blank(multipliers.shape[0], multipliers.shape[1], LIMIT)
     estimate.affinity[:] = multipliers
     estimate.empty_cell[:] = True
