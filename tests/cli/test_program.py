@@ -42,7 +42,7 @@ def test_help_describes_every_option_in_a_group(name):
 
 def test_there_are_no_other_commands_and_few_options():
     assert sorted(program.list_commands(click.Context(program))) == COMMANDS
-    assert len(command("score").params) <= 52
+    assert len(command("score").params) <= 54
 
 
 def test_versions():

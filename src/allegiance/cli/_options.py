@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import click
 
 #: See ``make_clusterer`` in ``_inputs``.
-ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan", "leiden")
 LIKE_KMEANS = ALGORITHMS[:3]
 #: Algorithms that choose the number of clusters themselves.
-WITHOUT_K = ("hdbscan",)
+WITHOUT_K = ("hdbscan", "leiden")
 #: As in :mod:`allegiance.influence`: those without further parameters. "mahalanobis" needs a covariance.
 INFLUENCES = (
     "within", "euclidean", "cosine", "kl", "itakura-saito", "logistic", "rbf", "laplacian", "polynomial",
@@ -253,6 +253,16 @@ CLUSTERING_OPTIONS = [
         CLUSTERING, "--algorithm", type=click.Choice(ALGORITHMS),
         help="Algorithm for --clusters, or the one that made the --labels.  [default: kmeans; for --labels the one "
         "that reproduces them best]",
+    ),
+]  # fmt: skip
+OWN_CLUSTERER_OPTIONS = [
+    option(
+        CLUSTERING, "--clusterer", metavar="MODULE:NAME",
+        help="Your own clusterer, as package.module:name: an estimator, its class, or a function from X to labels.",
+    ),
+    option(
+        TRUST, "--groups", metavar="COLUMN",
+        help="Column with the group of each row, such as a patient. Whole groups are sampled, and it is no feature.",
     ),
 ]  # fmt: skip
 RESAMPLES_NEEDED = option(
