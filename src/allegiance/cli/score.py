@@ -419,7 +419,7 @@ def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, found: Any, descriptions: Any, review: Any,
     columns: Sequence[str], model_id: str,
 ) -> Facts:  # fmt: skip
-    problems = collect_problems(summary, found)
+    problems = collect_problems(summary, found, plan)
     if review is not None:
         columns = [review.column_names[-2] if name == "reason" else name for name in columns]
         columns = [name for name in columns if name in review.column_names]
