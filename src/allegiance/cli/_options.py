@@ -84,6 +84,7 @@ class Output:
     audit_sheet: str | None = None
     audit_size: int = 60
     report: str | None = None
+    map: str | None = None
     save: str | None = None
     stream: bool | None = None
     batch_rows: int | None = None
@@ -289,6 +290,7 @@ OUTPUT_OPTIONS = [
 ]  # fmt: skip
 PAGE_OPTIONS = [
     option(OUTPUT, "--text", metavar="COLUMN", help="Text column to show with each label for review."),
+    option(OUTPUT, "--map", metavar="X,Y", help="Two numeric columns for the axes of the page's map."),
 ]
 #: Of commands that compute nothing.
 LOG_OPTIONS = [

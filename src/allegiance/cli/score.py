@@ -475,7 +475,24 @@ def page_settings(
         "feature_names": list(plan.names),
         "row_numbers": points.columns.column(row).to_numpy(),
         "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
+        "map": None if run.output.map is None else _map_columns(run.output.map, columns.column_names),
+        "drivers": facts.drivers or False,
+        "notes": [one for one in getattr(plan, "findings", ()) if one.level in ("warning", "error")],
+        "provenance": {
+            "columns used": f"{len(plan.used):,} of {len(columns.column_names):,}: {', '.join(plan.used)}",
+            **{name: str(value) for name, value in facts.source.items() if value is not None},
+            **({"notes": " ".join(run.log.notes)} if run.log.notes else {}),
+        },
     }
+
+
+def _map_columns(option: str, columns: list[str]) -> tuple[str, str]:
+    """Return the two columns that --map names."""
+    pairs = [(name, option[len(name) + 1 :]) for name in columns if option.startswith(f"{name},")]
+    for first, second in pairs:
+        if second in columns:
+            return first, second
+    raise click.UsageError(f"--map {option}: use the names of two columns of numbers or dates, such as --map X,Y.")
 
 
 def _describe(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[Any]:
