@@ -1,24 +1,24 @@
-"""Do labels come back as often as trust says? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART]``.
+"""Does trust predict replication? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART]``.
 
 Five parts, each with its own table in ``docs/benchmarks.md``:
 
-- ``repeats``: what trust says of a clustering, and what independent repeats say (``quality/_repeats.py``).
-- ``rows``: the same at 20,000 rows, where a subsample has a limited number of them.
-- ``warnings``: does trust warn of labels that no clustering made, and not of clusterings?
-- ``audit``: labelled data. Labels are right if their class is that of most of their cluster. How often does the 95 %
-  interval of an audit hold the true share?
-- ``order``: the cells of the study (``benchmarks/study.py``). Does the order of review find wrong labels, beside the
-  scores that the study has measured on the same clusterings?
+- ``replicates``: trust compared with independent samples of the same population, for populations that were used to
+  tune the estimator and for others, with the clusterer known and with labels only (``quality/_replicates.py``).
+- ``large``: the same at 20,000 rows, where subsamples have a limited size.
+- ``new``: trust for points that were not in the fit.
+- ``audit``: labeled data. A label is right if its class is the majority of its cluster. Coverage of the audit's 95%
+  interval.
+- ``order``: the cells of the study (``benchmarks/study.py``). How well does the review order rank wrong labels,
+  compared with other scores on the same clusterings?
 
-Results go to ``docs/benchmarks/replication_*.csv`` as they come, and a run that was stopped continues where it was.
-``--quick`` takes a few scenes and prints only. Each process runs on one thread.
+``$ALLEGIANCE_DATA`` has the real populations. Results go to ``docs/benchmarks/replication_*.csv``; an interrupted run
+continues. ``--quick`` runs a few settings and prints only.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-import re
 import sys
 import time
 import warnings
@@ -32,245 +32,196 @@ import pandas as pd
 from scipy.stats import wilcoxon
 from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
+from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 from _machine import ROOT, usable_cores
 from _marked_page import write_parts
-from allegiance import AffinityScorer, Calibration, trust
+from allegiance import AffinityScorer, trust
+from allegiance.anndata import Leiden
 from allegiance.calibration import matches, wilson
 from quality._cell import measures
 from quality._clusterers import CLUSTERERS as STUDY
 from quality._datasets import UnavailableError, all_sets
 from quality._misassigned import by_majority, by_matching
 from quality._peers import PEER_SCORES
-from quality._repeats import CLUSTERERS, ODD, blobs, correlated, fit_labels, populations, scene, scenes, tables_folder
+from quality._replicates import CLUSTERERS, blobs, correlated, data_folder, fit_labels, populations, setting, settings
 
 AUDITS = (20, 50, 100)
 AUDIT_DRAWS = 1000
 ORDER_SEEDS = 2
 QUICK_SETS = ("iris", "blobs", "digits")
-QUICK_POPULATIONS = ("blobs, 4 in 5-D", "Gaussian, 10-D", "digits")
+QUICK_POPULATIONS = ("blobs, 8 in 10-D", "rings")
 MEASURES = ("auroc", "ap", "matched_auroc")
+AUDITED = {"k-means": lambda k: KMeans(k, n_init=5), "mixture": lambda k: GaussianMixture(k, reg_covar=1e-3)}
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Key = tuple[Any, ...]
 Row = dict[str, Any]
 
 
-# --- repeats -----------------------------------------------------------------------------------------------------
+# --- replicates --------------------------------------------------------------------------------------------------
 
 
-def repeats_jobs(quick: bool) -> list[Key]:
-    """Return population, clusterer and number of clusters of each scene."""
-    return [one for one in scenes() if not quick or (one[0] in QUICK_POPULATIONS and one[2] == 3)]
+def replicates_jobs(quick: bool) -> list[Key]:
+    """Return role, family, population and clusterer of each setting."""
+    keys = [(role, family, *key) for role in ("evaluation", "tuning") for family in CLUSTERERS
+            for key in settings(role, family)]  # fmt: skip
+    return [key for key in keys if not quick or (key[2] in QUICK_POPULATIONS and key[3] in ("k-means 3", "HDBSCAN 15"))]
 
 
-def measure_repeats(key: Key, quick: bool) -> Iterator[Row]:
-    """Yield what trust says about one sample, and what the repeats say: the clusterer known, and not known."""
-    population, (X, labels, back, clusterer) = populations()[key[0]], scene(*key)
+def measure_replicates(key: Key, quick: bool) -> Iterator[Row]:
+    """Yield trust and what independent samples say: with the clusterer known, and with labels only."""
+    population, (X, labels, replicated, clusterer) = populations()[key[2]], setting(*key[2:])
     inner = labels >= 0
-    if np.unique(labels[inner]).size < 2:
+    if np.unique(labels[inner]).size < 2 or inner.mean() < 0.05:
         return
-    frequency, shares = back.mean(axis=0), back[:, inner].mean(axis=1)
-    for mode, known in (("known", clusterer), ("stand-in", None)):
+    frequency, shares = replicated.mean(axis=0), replicated[:, inner].mean(axis=1)
+    by_cluster = np.array([replicated[:, labels == c].mean(axis=1) for c in range(labels.max() + 1)])
+    for mode, known in (("known", clusterer), ("labels only", None)):
         started = time.process_time()
         result = trust(X, labels, clusterer=known, n_jobs=1)
         seconds = time.process_time() - started
-        (low, high), says = result.replication_interval, result.trust
-        named = re.search(r"with (.*?), which stands.*index ([\d.]+)\)", result.summary().note)
+        low, high = result.replication_interval
+        clusters = result.by_cluster()
+        bounds = clusters[["replication_low", "replication_high"]].to_numpy()[:, :, None]
         yield {
             "kind": population.kind,
-            "structure": int(population.structure),
+            "has_clusters": int(population.has_clusters),
             "mode": mode,
             "rows": len(X),
-            "share": shares.mean(),
+            "truth": shares.mean(),
             "replication": result.replication,
             "low": low,
             "high": high,
-            "held": np.mean((shares >= low) & (shares <= high)),
-            "by_point": binned_error(says[inner], frequency[inner]),
-            "brier": np.mean((says[inner] - back[:, inner]) ** 2),
-            "by_cluster": cluster_error(says, frequency, labels),
+            "covered": np.mean((shares >= low - 1e-9) & (shares <= high + 1e-9)),
+            "clusters_covered": np.mean((by_cluster >= bounds[:, 0] - 1e-9) & (by_cluster <= bounds[:, 1] + 1e-9)),
+            "by_point": binned_error(result.trust[inner], frequency[inner]),
+            "by_cluster": cluster_error(result.trust, frequency, labels),
             "warned": int(result._trust_map.warning is not None),
-            "no_clusters": int(result._trust_map.null_replication is not None),
-            "slope": min(result._trust_map.slopes),
-            "stand_in": named.group(1) if named else "",
-            "ari": float(named.group(2)) if named else np.nan,
+            "null": int(result._trust_map.null_replication is not None),
             "seconds": seconds,
         }
 
 
-def binned_error(says: Floats, happens: Floats) -> float:
-    """Return the mean difference of what is said and what happens over ten bins of what is said."""
-    bins = np.minimum((10 * says).astype(int), 9)
-    return float(np.abs(np.bincount(bins, says, 10) - np.bincount(bins, happens, 10)).sum() / len(says))
+def binned_error(trust: Floats, frequency: Floats) -> float:
+    """Return the mean absolute difference of trust and frequency over ten bins of trust."""
+    bins = np.minimum((10 * trust).astype(int), 9)
+    return float(np.abs(np.bincount(bins, trust, 10) - np.bincount(bins, frequency, 10)).sum() / len(trust))
 
 
-def cluster_error(says: Floats, happens: Floats, labels: Any) -> float:
-    """Return the mean difference by cluster, each cluster weighted by its size."""
+def cluster_error(trust: Floats, frequency: Floats, labels: Any) -> float:
+    """Return the mean absolute difference by cluster, weighted by size."""
     inner = labels >= 0
-    sums = [np.bincount(labels[inner], values[inner]) for values in (says, happens)]
+    sums = [np.bincount(labels[inner], values[inner]) for values in (trust, frequency)]
     return float(np.abs(sums[0] - sums[1]).sum() / inner.sum())
 
 
-def repeats_table(rows: pd.DataFrame) -> list[str]:
-    """Return the tables of the part ``repeats``."""
-    rows = rows.assign(off=rows.replication - rows.share)
-    usual = rows[rows.clusterer.isin(CLUSTERERS)]
-    known, guessed = (usual[usual["mode"] == mode] for mode in ("known", "stand-in"))
-    groups = {
-        f"clusterer {mode}, {kind} populations": some[some.kind == kind]
-        for mode, some in (("known", known), ("stand-in", guessed))
-        for kind in ("choosing", "confirming")
+def bottom_decile(values: pd.Series) -> float:
+    """Return the mean of the lowest tenth."""
+    return float(values.nsmallest(max(len(values) // 10, 1)).mean())
+
+
+def replicates_table(rows: pd.DataFrame) -> list[str]:
+    """Return the tables of the part ``replicates``."""
+    rows = rows.assign(error=rows.replication - rows.truth)
+    rows["absolute"], rows["width"] = rows.error.abs(), rows.high - rows.low
+    columns = {
+        "settings": ("error", "size"),
+        "absolute error": ("absolute", "mean"),
+        "bias": ("error", "mean"),
+        "by point": ("by_point", "mean"),
+        "by cluster": ("by_cluster", "mean"),
+        "coverage": ("covered", "mean"),
+        "bottom decile": ("covered", bottom_decile),
+        "cluster coverage": ("clusters_covered", "mean"),
+        "width": ("width", "mean"),
     }
-    groups |= {"clusterer known, all": known, "clusterer stand-in, all": guessed}
-    for mode, some in (("known", known), ("stand-in", guessed)):
-        groups |= {f"{name}, {mode}": some[some.clusterer == name] for name in CLUSTERERS}
-    groups["no clusters in the data, known"] = known[known.structure == 0]
-    table = pd.DataFrame(
-        {
-            title: {
-                "number": len(some),
-                "off, mean": some.off.abs().mean(),
-                "off, 90 % quantile": some.off.abs().quantile(0.9),
-                "signed": some.off.mean(),
-                "by point": some.by_point.mean(),
-                "by cluster": some.by_cluster.mean(),
-                "Brier": some.brier.mean(),
-                "interval holds": some.held.mean(),
-                "worst tenth": some.held.nsmallest(max(len(some) // 10, 1)).mean(),
-                "width": (some.high - some.low).mean(),
-            }
-            for title, some in groups.items()
-            if len(some)
-        }
-    ).T
-    odd = rows[~rows.clusterer.isin(CLUSTERERS)]
-    odd, of_known = odd[odd["mode"] == "stand-in"], odd[odd["mode"] == "known"]
-    scenes_of = pd.DataFrame(
-        {
-            "scene": odd.population + ", " + odd.clusterer,
-            "repeats": odd.share.map("{:.2f}".format),
-            "trust says, clusterer known": of_known.replication.map("{:.2f}".format).to_numpy(),
-            "stand-in": odd.replication.map("{:.2f}".format),
-            "which": odd.stand_in,
-            "ARI": odd.ari.map("{:.2f}".format),
-            "warned": odd.warned.map({0: "no", 1: "yes"}),
-        }
-    )
-    good = guessed[guessed.warned == 0]
-    flat, others = known[known.structure == 0], known[known.structure == 1]
-    exact = others[[populations()[name].classes == k for name, k in zip(others.population, others.k, strict=True)]]
-    return [
-        *_markdown(table.astype({"number": int}), "scenes"),
-        "",
-        *_markdown(scenes_of.set_index("scene"), "scene"),
-        "",
-        f"Stand-ins without a warning ({len(good)} of {len(guessed)} scenes of the first table): off by "
-        f"{good.off.abs().mean():.3f} on average. Lowest slope of any map: {rows.slope.min():.2f}. The remark that no "
-        f"more comes back than in data without clusters: {flat.no_clusters.sum()} of {len(flat)} scenes without "
-        f"clusters, {others.no_clusters.sum()} of {len(others)} of the others, {exact.no_clusters.sum()} of "
-        f"{len(exact)} of those with as many clusters as classes.",
-    ]
+    lines = []
+    for keys in (["role", "mode", "family"], ["role", "mode", "family", "kind"]):
+        table = rows.groupby(keys).agg(**columns)
+        table.index = [", ".join(key) for key in table.index]
+        lines += [*_markdown(table, ", ".join(keys)), ""]
+    evaluated = rows[(rows.role == "evaluation") & (rows["mode"] == "known")]
+    by_clusterer = evaluated.groupby("clusterer", sort=False)[["absolute", "error", "covered"]].mean()
+    flagged = rows[rows["mode"] == "known"].groupby(["role", "has_clusters", "population"]).null.agg(["mean", "size"])
+    flagged.index = [f"{role}, {'clustered' if c else 'unclustered'}, {name}" for role, c, name in flagged.index]
+    return [*lines, *_markdown(by_clusterer, "clusterer"), "", *_markdown(flagged, "no better than unclustered data")]
 
 
-# --- rows of a subsample -----------------------------------------------------------------------------------------
+# --- large tables ------------------------------------------------------------------------------------------------
 
-LARGE: dict[str, tuple[str, Callable[[Any, int], Floats], int]] = {
-    "blobs, 10 in 20-D, k = 12": ("choosing", blobs(10, 20, 4.0), 12),
-    "blobs, 10 in 20-D, k = 6": ("choosing", blobs(10, 20, 6.0), 6),
-    "Gaussian, 5-D, k = 6": ("choosing", lambda rng, n: rng.normal(size=(n, 5)), 6),
-    "uniform, 5-D, k = 6": ("choosing", lambda rng, n: rng.uniform(size=(n, 5)), 6),
-    "blobs, 4 in 5-D, k = 6": ("confirming", blobs(4, 5, 3.0), 6),
-    "blobs, 6 unequal in 3-D, k = 6": ("confirming", blobs(6, 3, 4.0, imbalance=8.0), 6),
-    "heavy tails, 5-D, k = 6": ("confirming", lambda rng, n: rng.standard_t(3, size=(n, 5)), 6),
-    "correlated Gaussian, 6-D, k = 6": ("confirming", correlated, 6),
+LARGE: dict[str, tuple[Callable[[Any, int], Floats], Any]] = {
+    "blobs, 10 in 20-D, k-means 12": (blobs(10, 20, 4.0), KMeans(12, n_init=3)),
+    "Gaussian, 5-D, k-means 6": (lambda rng, n: rng.normal(size=(n, 5)), KMeans(6, n_init=3)),
+    "unequal blobs, 6 in 3-D, mixture 6": (blobs(6, 3, 5.0, imbalance=8.0), GaussianMixture(6, reg_covar=1e-3)),
+    "correlated Gaussian, 6-D, k-means 6": (correlated, KMeans(6, n_init=3)),
+    "unequal blobs, 10 in 20-D, Leiden 0.5": (blobs(10, 20, 6.0, imbalance=10.0), Leiden(0.5)),
+    "unequal blobs, 10 in 20-D, Leiden 1.0": (blobs(10, 20, 6.0, imbalance=10.0), Leiden(1.0)),
 }
 
 
-def rows_jobs(quick: bool) -> list[Key]:
-    """Return the populations."""
+def large_jobs(quick: bool) -> list[Key]:
+    """Return the settings."""
     return [(name,) for name in list(LARGE)[: 2 if quick else None]]
 
 
-def measure_rows(key: Key, quick: bool) -> Iterator[Row]:
-    """Compare limits on the rows of a subsample with repeats of 20,000 rows."""
-    kind, draw, k = LARGE[key[0]]
+def measure_large(key: Key, quick: bool) -> Iterator[Row]:
+    """Compare trust with four independent samples of 20,000 rows."""
+    draw, clusterer = LARGE[key[0]]
     n = 2000 if quick else 20_000
-    X, clusterer = draw(np.random.default_rng([7, 0]), n), KMeans(k, n_init=3)
+    X = draw(np.random.default_rng([7, 0]), n)
     _, labels = fit_labels(clusterer, X, 0)
     shares = []
-    for number in range(1, 5 if quick else 9):
-        fitted, _ = fit_labels(clusterer, draw(np.random.default_rng([7, number]), n), number)
-        shares.append(matches(labels, fitted.predict(X)).mean())
-    for most in (500, 1000, 1500, 2000, 5000):
-        calibration = Calibration(clusterer=clusterer, rows_per_subsample=most)
-        result = AffinityScorer(influence="within", calibration=calibration, n_jobs=1).fit_affinity(X, labels)
-        yield {"kind": kind, "rows": n, "most": most, "share": np.mean(shares), "replication": result.replication}
+    for number in range(1, 5):
+        fitted, codes = fit_labels(clusterer, draw(np.random.default_rng([7, number]), n), number)
+        placed = fitted.predict(X) if hasattr(fitted, "predict") else codes[_nearest(key[0], n, number, X)]
+        shares.append(matches(labels, placed).mean())
+    started = time.process_time()
+    result = trust(X, labels, clusterer=clusterer, n_jobs=1)
+    low, high = result.replication_interval
+    covered = np.mean([low - 1e-9 <= share <= high + 1e-9 for share in shares])
+    yield {"rows": n, "truth": np.mean(shares), "replication": result.replication, "low": low, "high": high,
+           "covered": covered, "seconds": time.process_time() - started}  # fmt: skip
 
 
-def rows_table(rows: pd.DataFrame) -> list[str]:
-    """Return the table of the part ``rows``."""
-    rows = rows.assign(off=rows.replication - rows.share)
-    table = rows.pivot(index=["population", "kind", "share"], columns="most", values="off")
-    table = table.reindex([one for name in LARGE for one in table.index if one[0] == name])
-    off = table.abs().mean()
-    table = table.map("{:+.3f}".format).reset_index()
-    table["share"] = table["share"].map("{:.3f}".format)
-    table.loc[len(table)] = ["mean, without sign", "", "", *off.map("{:.3f}".format)]
-    names = {"kind": "", "share": "comes back"} | {most: f"{most:,} rows" for most in off.index}
-    return _markdown(table.set_index("population").rename(columns=names), "population")
+def _nearest(name: str, n: int, number: int, X: Floats) -> Any:
+    from sklearn.neighbors import NearestNeighbors
+
+    other = LARGE[name][0](np.random.default_rng([7, number]), n)
+    return NearestNeighbors(n_neighbors=1).fit(other).kneighbors(X, return_distance=False)[:, 0]
 
 
-# --- warnings ----------------------------------------------------------------------------------------------------
-
-#: Sets on which the limits of the warning were chosen.
-WARNINGS_CHOSEN_ON = (
-    "iris", "wine", "digits", "letter", "satimage", "glass", "ecoli", "blobs", "separation-1.75", "imbalance-5",
-    "stretch-own", "columns-20", "clusters-10", "moons", "spread-uneven",
-)  # fmt: skip
+def plain_table(rows: pd.DataFrame) -> list[str]:
+    """Return the rows as a table."""
+    return _markdown(rows.set_index(rows.columns[0]), rows.columns[0])
 
 
-def _merged(X: Floats, k: int) -> Any:
-    """Return the labels of k-means, two of whose clusters were made one."""
-    _, labels = fit_labels(KMeans(k + 1, n_init=5), X, 0)
-    return np.where(labels == k, 0, labels)
+# --- new points --------------------------------------------------------------------------------------------------
 
 
-def _split(X: Floats, k: int) -> Any:
-    """Return the labels of k-means, whose largest cluster was cut at the median of the widest column."""
-    _, labels = fit_labels(KMeans(max(k - 1, 2), n_init=5), X, 0)
-    largest, column = labels == np.bincount(labels).argmax(), X[:, X.std(axis=0).argmax()]
-    return np.where(largest & (column > np.median(column[largest])), labels.max() + 1, labels)
+def new_jobs(quick: bool) -> list[Key]:
+    """Return population and clusterer."""
+    names = [name for name, population in populations().items() if population.role == "evaluation"]
+    return [(name, title) for name in names[: 2 if quick else None] for title in ("k-means 6", "mixture 4")]
 
 
-ANNOTATIONS: dict[str, Callable[[Floats, int], Any]] = {"two clusters merged": _merged, "a cluster cut": _split}
-
-
-def warnings_jobs(quick: bool) -> list[Key]:
-    """Return set and labels."""
-    labels = ("classes", *ANNOTATIONS, *CLUSTERERS, *ODD)
-    return [(name, what) for name in _sets(quick) for what in labels]
-
-
-def measure_warnings(key: Key, quick: bool) -> Iterator[Row]:
-    """Tell whether trust warns of labels whose clusterer it is not told."""
-    X, classes = _set(key[0]).draw(0)
-    k, what = int(classes.max()) + 1, key[1]
-    if what == "classes":
-        labels = classes
-    elif what in ANNOTATIONS:
-        labels = ANNOTATIONS[what](X, k)
-    else:
-        labels = fit_labels((CLUSTERERS | ODD)[what](1 if what == "Leiden" else k), X, 0)[1]
-    warned = trust(X, labels, n_jobs=1)._trust_map.warning is not None if np.unique(labels[labels >= 0]).size > 1 else 0
-    yield {"kind": "choosing" if key[0] in WARNINGS_CHOSEN_ON else "confirming", "warned": int(warned)}
-
-
-def warnings_table(rows: pd.DataFrame) -> list[str]:
-    """Return how often labels of each origin warn."""
-    counts = rows.groupby(["labels", "kind"], sort=False).warned.agg(["sum", "size"]).astype(int)
-    cells = (counts["sum"].astype(str) + " of " + counts["size"].astype(str)).unstack()
-    return _markdown(cells.rename(columns={kind: f"warned, {kind} sets" for kind in cells}), "labels")
+def measure_new(key: Key, quick: bool) -> Iterator[Row]:
+    """Compare the trust of points that were not in the fit with independent samples."""
+    samples = populations()[key[0]].samples(11)
+    X, new = next(samples), next(samples)
+    clusterer = CLUSTERERS["centroid"][key[1]](X)
+    scorer = AffinityScorer(clusterer.set_params(random_state=0), influence="within", calibration=True, n_jobs=1).fit(X)
+    result = scorer.affinity(new)
+    labels = np.asarray(result.label)
+    replicated = []
+    for number, other in enumerate(samples, 1):
+        fitted, _ = fit_labels(clusterer, other, number)
+        # Clusters are matched on the points of the fit, as for these.
+        codes, placed = scorer.labels_, fitted.predict(np.vstack([X, new]))
+        replicated.append(matches(np.concatenate([codes, labels]), placed)[len(X) :])
+    frequency = np.mean(replicated, axis=0)
+    error = binned_error(result.trust, frequency)
+    yield {"truth": frequency.mean(), "replication": result.replication, "by_point": error}
 
 
 # --- audit -------------------------------------------------------------------------------------------------------
@@ -282,9 +233,9 @@ def audit_jobs(quick: bool) -> list[Key]:
 
 
 def measure_audit(key: Key, quick: bool) -> Iterator[Row]:
-    """Audit a labelled set many times, with the answers that its classes give."""
+    """Audit a labeled set many times, with answers from its classes."""
     X, classes = _set(key[0]).draw(0)
-    _, labels = fit_labels(CLUSTERERS[key[1]](int(classes.max()) + 1), X, 0)
+    _, labels = fit_labels(AUDITED[key[1]](int(classes.max()) + 1), X, 0)
     result, right = trust(X, labels, n_jobs=1), ~by_majority(labels, classes)
     for m in AUDITS:
         for random in (1.0, 0.5):
@@ -297,13 +248,13 @@ def measure_audit(key: Key, quick: bool) -> Iterator[Row]:
                 low, high = audit.interval
                 answers = right[rows.rows[rows.drawn == "random"]]
                 plain = wilson(answers.mean(), answers.size)
-                held = low - 1e-12 <= right.mean() <= high + 1e-12
-                audits.append((held, high - low, plain[1] - plain[0], 1 - right[rows.rows].mean()))
+                covered = low - 1e-12 <= right.mean() <= high + 1e-12
+                audits.append((covered, high - low, plain[1] - plain[0], 1 - right[rows.rows].mean()))
                 left = np.setdiff1d(np.arange(right.size), rows.rows)
                 if draw < 10 and 0 < right[left].sum() < left.size:
                     better.append([roc_auc_score(right[left], t[left]) for t in (-result.priority, audit.trust)])
             means = [*np.mean(audits, axis=0), *(np.mean(better, axis=0) if better else (np.nan, np.nan))]
-            names = ("held", "width", "plain", "found", "before", "after")
+            names = ("covered", "width", "plain", "wrong", "before", "after")
             yield {"rows": len(X), "right": right.mean(), "m": m, "random": random} | dict(
                 zip(names, means, strict=True)
             )
@@ -314,32 +265,32 @@ def audit_table(rows: pd.DataFrame) -> list[str]:
     lines = {}
     for (random, m), some in rows.groupby(["random", "m"]):
         lines[-random, m] = {
-            "labels looked at": str(m),
+            "reviewed labels": str(m),
             "drawn at random": round(m * random),
             "clusterings": len(some),
-            "interval holds": some.held.mean(),
-            "lowest on a set": some.groupby("set").held.mean().min(),
+            "coverage": some.covered.mean(),
+            "lowest on a set": some.groupby("set").covered.mean().min(),
             "width": some.width.mean(),
             "plain counting": some.plain.mean(),
-            "wrong among them": some.found.mean(),
+            "wrong among them": some.wrong.mean(),
             "AUROC before": some.before.mean(),
             "after": some.after.mean(),
         }
-    table = pd.DataFrame([lines[key] for key in sorted(lines)]).set_index("labels looked at")
-    return [*_markdown(table, "labels looked at"), "", f"{rows.set.nunique()} sets."]
+    table = pd.DataFrame([lines[key] for key in sorted(lines)]).set_index("reviewed labels")
+    return [*_markdown(table, "reviewed labels"), "", f"{rows.set.nunique()} sets."]
 
 
 def audit_widths(rows: pd.DataFrame) -> list[str]:
-    """Return the short table of docs/trust.md: how wide the interval is after how many labels."""
-    lines = ["| labels looked at | all at random: width | half at random: width, wrong among them |", "|---|---|---|"]
-    means = rows.groupby(["m", "random"])[["width", "found"]].mean()
+    """Return the short table of docs/trust.md: interval width by number of reviewed labels."""
+    lines = ["| reviewed labels | all at random: width | half at random: width, wrong among them |", "|---|---|---|"]
+    means = rows.groupby(["m", "random"])[["width", "wrong"]].mean()
     for m in AUDITS:
         whole, half = means.loc[m, 1.0], means.loc[m, 0.5]
-        lines.append(f"| {m} | {whole.width:.2f} | {half.width:.2f}, {half.found:.0%} |")
+        lines.append(f"| {m} | {whole.width:.2f} | {half.width:.2f}, {half.wrong:.0%} |")
     return lines
 
 
-# --- order of review ---------------------------------------------------------------------------------------------
+# --- review order ---------------------------------------------------------------------------------------------
 
 
 def order_jobs(quick: bool) -> list[Key]:
@@ -349,21 +300,21 @@ def order_jobs(quick: bool) -> list[Key]:
 
 
 def measure_order(key: Key, quick: bool) -> Iterator[Row]:
-    """Measure how well the order of review, and trust, find the labels that are wrong in a cell of the study."""
+    """Measure how well the review order, and trust, find the labels that are wrong in a cell of the study."""
     data = _set(key[0])
     X, classes = data.draw(key[2])
     labels = STUDY[key[1]](X, int(classes.max()) + 1, key[2]).labels
     result = trust(X, labels, n_jobs=1)
     wrong, unmatched = by_majority(labels, classes), by_matching(labels, classes)
-    found: Row = {"kind": data.kind}
+    row: Row = {"kind": data.kind}
     for what, score in (("order", -result.priority), ("trust", result.trust)):
         measured = measures(score, wrong, unmatched)
-        found |= {f"{what}_{name}": measured[name] for name in MEASURES}
-    yield found
+        row |= {f"{what}_{name}": measured[name] for name in MEASURES}
+    yield row
 
 
 def order_table(rows: pd.DataFrame) -> list[str]:
-    """Return means over sets, and p values over sets against the order of review."""
+    """Return means over sets, and p values over sets against the review order."""
     cell = ["set", "clusterer", "seed"]
     scores = pd.read_csv(ROOT / "docs" / "benchmarks" / "quality_scores.csv")
     rivals = [
@@ -372,20 +323,18 @@ def order_table(rows: pd.DataFrame) -> list[str]:
     lines, n = {}, None
     for measure in MEASURES:
         stored = scores[scores.score.isin(rivals)].pivot(index=cell, columns="score", values=measure)
-        own = rows.set_index(cell)[[f"order_{measure}", f"trust_{measure}"]].set_axis(
-            ["order of review", "trust"], axis=1
-        )
+        own = rows.set_index(cell)[[f"order_{measure}", f"trust_{measure}"]].set_axis(["review order", "trust"], axis=1)
         joined = own.join(stored).dropna()
         by_set = joined.groupby("set").mean()
         n = n or (len(by_set), len(joined))
-        ours = by_set["order of review"]
-        for name in ("order of review", "trust", *rivals):
+        ours = by_set["review order"]
+        for name in ("review order", "trust", *rivals):
             same = len(ours) < 6 or np.allclose(ours, by_set[name])
             p = "" if same else f"{wilcoxon(ours, by_set[name]).pvalue:.3f}"
             lines.setdefault(name, []).extend([f"{by_set[name].mean():.3f}", p])
     table = pd.DataFrame(lines, index=["AUROC", "p", "average precision", "p", "AUROC by matching", "p"]).T
-    said = f"{n[0]} sets, {n[1]} clusterings; p values by Wilcoxon's test over sets."
-    return [*_markdown(table, "score"), "", said]
+    caption = f"{n[0]} sets, {n[1]} clusterings; p values by Wilcoxon's test over sets."
+    return [*_markdown(table, "score"), "", caption]
 
 
 # --- all parts ---------------------------------------------------------------------------------------------------
@@ -393,7 +342,7 @@ def order_table(rows: pd.DataFrame) -> list[str]:
 
 def _sets(quick: bool) -> list[str]:
     names = []
-    for data in all_sets(tables_folder()):
+    for data in all_sets(_tables()):
         try:
             data.draw(0)
         except UnavailableError as error:
@@ -403,8 +352,13 @@ def _sets(quick: bool) -> list[str]:
     return [name for name in names if not quick or name in QUICK_SETS]
 
 
+def _tables() -> Path | None:
+    folder = data_folder()
+    return folder / "tables" if folder is not None and (folder / "tables").is_dir() else None
+
+
 def _set(name: str) -> Any:
-    return next(data for data in all_sets(tables_folder()) if data.name == name)
+    return next(data for data in all_sets(_tables()) if data.name == name)
 
 
 def _markdown(table: pd.DataFrame, head: str) -> list[str]:
@@ -417,7 +371,7 @@ def _markdown(table: pd.DataFrame, head: str) -> list[str]:
 
 
 class Part(NamedTuple):
-    """What is measured in one table."""
+    """Measurements of one table."""
 
     key: tuple[str, ...]
     jobs: Callable[[bool], list[Key]]
@@ -426,9 +380,11 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "repeats": Part(("population", "clusterer", "k"), repeats_jobs, measure_repeats, repeats_table),
-    "rows": Part(("population",), rows_jobs, measure_rows, rows_table),
-    "warnings": Part(("set", "labels"), warnings_jobs, measure_warnings, warnings_table),
+    "replicates": Part(
+        ("role", "family", "population", "clusterer"), replicates_jobs, measure_replicates, replicates_table
+    ),
+    "large": Part(("setting",), large_jobs, measure_large, plain_table),
+    "new": Part(("population", "clusterer"), new_jobs, measure_new, plain_table),
     "audit": Part(("set", "clusterer"), audit_jobs, measure_audit, audit_table),
     "order": Part(("set", "clusterer", "seed"), order_jobs, measure_order, order_table),
 }
@@ -441,11 +397,11 @@ def _work(name: str, key: Key, quick: bool) -> list[Row]:
         return [dict(zip(part.key, key, strict=True)) | row for row in part.measure(key, quick)]
 
 
-def run(name: str, store: Path, quick: bool, processes: int) -> None:
-    """Measure what the store does not have yet."""
+def run(name: str, store: Path, quick: bool, processes: int, matching: str = "") -> None:
+    """Measure the settings that are missing from the store."""
     part = PARTS[name]
     done = set(pd.read_csv(store)[list(part.key)].itertuples(index=False, name=None)) if store.exists() else set()
-    jobs = [key for key in part.jobs(quick) if key not in done]
+    jobs = [key for key in part.jobs(quick) if key not in done and matching in ", ".join(map(str, key))]
     store.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(_work, name, key, quick) for key in jobs]
@@ -456,12 +412,13 @@ def run(name: str, store: Path, quick: bool, processes: int) -> None:
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the selected parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few scenes; nothing is kept in docs")
+    parser.add_argument("--quick", action="store_true", help="a few settings; writes nothing to docs")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
-    parser.add_argument("--page", action="store_true", help="measure nothing, write the tables again")
+    parser.add_argument("--page", action="store_true", help="write the tables again without measuring")
     parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--matching", default="", help="only settings whose key contains this text")
     parser.add_argument("--processes", type=int, default=usable_cores(), help="default: all cores")
     options = parser.parse_args()
     folder = ROOT / "benchmarks" / "results" if options.quick else ROOT / "docs" / "benchmarks"
@@ -472,12 +429,14 @@ def main() -> None:
         if (options.fresh or options.quick) and not options.page:
             store.unlink(missing_ok=True)
         if not options.page:
-            run(name, store, options.quick, options.processes)
+            run(name, store, options.quick, options.processes, options.matching)
         rows = pd.read_csv(store)
         lines = part.table(rows)
         print("\n".join(lines))
         if not options.quick:
-            write_parts(ROOT / "docs" / "benchmarks.md", {f"replication {name}": "\n".join(lines)})
+            page = ROOT / "docs" / "benchmarks.md"
+            if f"<!-- replication {name}: written by" in page.read_text():
+                write_parts(page, {f"replication {name}": "\n".join(lines)})
             if name == "audit":
                 write_parts(ROOT / "docs" / "trust.md", {"trust-audit": "\n".join(audit_widths(rows))})
 

@@ -17,7 +17,7 @@ from _machine import describe_machine, machine_lines
 from _report import Row, save, table
 
 #: Cheap and disturbance-prone first; each module has a function ``run(quick) -> list[Row]``.
-BENCHMARKS = ("cold_start", "speed", "jobs", "report_page")
+BENCHMARKS = ("cold_start", "speed", "real_data", "jobs", "report_page")
 
 
 def main() -> None:

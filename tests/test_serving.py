@@ -69,6 +69,20 @@ def test_forked_workers_score_with_a_model_that_was_loaded_before(scorer, rows):
     assert found == [expected, expected]
 
 
+def test_one_row_as_a_dict_or_a_frame_gives_the_bits_of_a_table(model, rows):
+    loaded = allegiance.load(model)
+    expected = loaded.affinity(rows).trust[:40].tolist()
+    records = rows[:40].to_dict("records")
+    assert [float(loaded.affinity(record).trust[0]) for record in records] == expected
+    assert [float(loaded.affinity(rows.iloc[[i]]).trust[0]) for i in range(40)] == expected
+    # Values that need the full plan: a gap, an unknown category, a number as text.
+    for odd in ({"spent": None}, {"plan": "z"}, {"spent": "1,000"}, {"visits": 3}):
+        record = records[0] | odd
+        whole = loaded.affinity(pd.DataFrame([record] * 2))
+        assert loaded.affinity(record).trust[0] == whole.trust[0], odd
+    assert loaded.affinity(rows.iloc[[7]]).frame().index.tolist() == [7]
+
+
 @pytest.mark.slow
 def test_the_service_of_the_page_with_many_threads(model, rows, monkeypatch):
     pytest.importorskip("fastapi", reason="fastapi is not installed")
@@ -80,5 +94,11 @@ def test_the_service_of_the_page_with_many_threads(model, rows, monkeypatch):
     with testing.TestClient(namespace["app"]) as client, ThreadPoolExecutor(8) as pool:
         bodies = [row.to_dict() for _, row in rows[:80].iterrows()]
         answers = list(pool.map(lambda body: client.post("/score", json=body).json(), bodies))
+        wrong = [{"spent": 1.0}, bodies[0] | {"spent": "much"}]
+        bad = [client.post("/score", json=body) for body in wrong]
+        ids = {client.post("/reload").json()["model"], client.get("/health").json()["model"]}
     assert [answer["trust"] for answer in answers] == expected.trust[:80].tolist()
     assert [answer["verdict"] for answer in answers] == expected.verdict[:80].tolist()
+    assert [answer.status_code for answer in bad] == [422, 422]
+    assert "visits" in bad[0].json()["detail"]
+    assert {*ids, *(answer["model"] for answer in answers)} == {allegiance.load(model).id}

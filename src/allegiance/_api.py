@@ -7,11 +7,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ._core.progress import Verbose
-from ._core.validation import RandomState, is_lazy
+from ._core.validation import RandomState
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
-from .fitting import has_pipeline
 from .influence import Influence, Weights
 from .results import AffinityResult
 
@@ -105,6 +104,8 @@ def trust(
     labels: Any = None,
     *,
     clusterer: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
     centers: ArrayLike | None = None,
     influence: str | Influence = "within",
     weights: str | Weights | ArrayLike | None = None,
@@ -134,9 +135,15 @@ def trust(
         ``clusterer``, or from the nearest of the ``centers``: by the influence, or by Euclidean distance for "within",
         which needs labels to begin with.
     clusterer
-        The clusterer that made the labels, or that should make them, such as ``KMeans(8)``: clones of it are fitted to
-        subsamples. With a pipeline, points are scored behind its transformers, where the clusters are. By default,
-        the built-in clusterer that best reproduces the labels is the stand-in.
+        The clusterer that made the labels, or that will make them: an estimator such as ``KMeans(8)``, a pipeline, or
+        a function from X to labels. Clones of it are fitted to subsamples. With a pipeline, points are scored behind
+        its transformers, where the clusters are. With ``metric="precomputed"``, X is a square matrix. By default, the
+        built-in clusterer that best reproduces the labels is the stand-in.
+    groups
+        (n,) group of each row, such as a patient, a batch or a user. Whole groups are sampled, so that trust is the
+        probability that a label holds up in new groups.
+    sample_weight
+        (n,) weights of the rows, for clusterers that take them.
     centers
         (k, d) representatives, with or without labels.
     influence, weights, representative, domain, engine, eps
@@ -173,10 +180,8 @@ def trust(
 
     if labels is None and centers is None and clusterer is None:
         raise ValueError("labels are missing: pass labels, clusterer=, such as KMeans(8), to make them, or centers=.")
-    # Behind a pipeline's transformers, where the clusters are, whoever made the labels.
-    in_pipeline = centers is None and clusterer is not None and has_pipeline(clusterer) and not is_lazy(X)
     scorer = AffinityScorer(
-        clusterer if in_pipeline or (labels is None and centers is None) else None,
+        clusterer if labels is None and centers is None else None,
         centers=centers,
         influence=influence,
         weights=weights,
@@ -184,11 +189,9 @@ def trust(
         domain=domain,
         engine=engine,
         eps=eps,
-        calibration=Calibration(n_resamples, clusterer=clusterer),
+        calibration=Calibration(n_resamples, clusterer=clusterer, groups=groups, sample_weight=sample_weight),
         n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
     )
-    if in_pipeline:
-        return scorer._fit_affinity(X, None, None, {}, labels)
     return scorer.fit_affinity(X, labels)

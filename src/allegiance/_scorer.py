@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ._core.validation import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
+from .calibration import as_clusterer, is_pairwise
 from .drift import Profile, profile_rows
 from .fitting import (
     Columns,
@@ -27,6 +28,7 @@ from .fitting import (
     align,
     fit,
     fit_clusterer,
+    fit_preparation,
     has_pipeline,
     labels_of,
     training_labels,
@@ -182,21 +184,18 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], labels: Any = None) -> Fit:
-        """Fit to data in memory, without trust; ``labels`` replace those of the estimator."""
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:
+        """Fit to data in memory, without trust."""
         specification = Specification.of(self)
         if self.estimator is None:
             if fit_params:
                 names = ", ".join(sorted(fit_params))
                 raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
-            rows, columns, clusterer = check_rows(self, X, reset=True), Columns.of(self), None
+            (rows, columns), clusterer = self._measured(X, specification), None
         else:
-            rows, columns, clusterer, y = self._clustered(X, fit_params)
-        if labels is not None:
-            # Its own labels for new points may be other numbers for the same clusters.
-            y, clusterer = labels, None
-        checked = None if y is None else Labels.of(align(X, y), rows.shape[0])
-        chunks = InMemory(specification.influence.prepare(rows), checked)
+            rows, columns, clusterer, y = self._clustered(X, fit_params, specification)
+        labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
+        chunks = InMemory(specification.influence.prepare(rows), labels)
         parts = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
         self._set_fitted(parts.fitted)
         assert parts.codes is not None
@@ -209,19 +208,34 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         estimator = getattr(self, "estimator_", None)
         return parts.fitted.calibrated(parts.sample, result, estimator=estimator, given=X)
 
-    def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns, Any, AnyArray]:
+    def _measured(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
+        """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
+        clusterer = None if specification.calibration is None else specification.calibration.clusterer
+        if self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
+            return check_rows(self, X, reset=True), Columns.of(self)
+        check_table(self, X)
+        columns = Columns.of(self, fit_preparation(clusterer, X))
+        return columns.prepare(X).rows, columns
+
+    def _clustered(
+        self, X: Any, fit_params: dict[str, Any], specification: Specification
+    ) -> tuple[Rows, Columns, Any, AnyArray]:
         """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
-        routed = process_routing(self, "fit", **fit_params)
+        routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
+        weights = None if specification.calibration is None else specification.calibration.sample_weight
         if has_pipeline(self.estimator):
             # What columns hold is for the first transformer to judge: names and texts may be right.
             check_table(self, X)
-            self.estimator_ = fit_clusterer(self.estimator, X, routed.estimator.fit)
+            self.estimator_ = fit_clusterer(estimator, X, routed.estimator.fit, weights)
         else:
             rows = check_rows(self, X, reset=True)
             # As they came: with the names of their columns, and without what the influence adds.
             given = X if hasattr(X, "columns") else rows
-            self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)
+            self.estimator_ = fit_clusterer(estimator, given, routed.estimator.fit, weights)
         unwrapped = unwrap_estimator(self.estimator_)
+        if is_pairwise(estimator):
+            columns = Columns.of(self, fit_preparation(estimator, X))
+            return columns.prepare(X).rows, columns, None, training_labels(unwrapped, X)
         columns = Columns.of(self, unwrapped.preparation)
         if has_pipeline(self.estimator):
             given, rows = columns.prepare(X)
@@ -279,18 +293,12 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             from .io.dask import affinity_lazily, fit_lazily
 
             return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
-        return self._fit_affinity(X, y, keep, fit_params)
-
-    def _fit_affinity(
-        self, X: Any, y: Any, top: int | None, fit_params: dict[str, Any], labels: Any = None
-    ) -> AffinityResult:
-        """Fit to data in memory, and score it; ``labels`` replace those of the estimator."""
         started = time.perf_counter()
         fresh = self._unfitted()
-        parts = fresh._fit(X, y, fit_params, labels)
+        parts = fresh._fit(X, y, fit_params)
         assert parts.located is not None
         assert parts.codes is not None
-        result = parts.fitted.score_located(parts.located, parts.codes, FrameLike.of(X), started, top=top)
+        result = parts.fitted.score_located(parts.located, parts.codes, FrameLike.of(X), started, top=keep)
         if parts.sample is not None:
             fresh.fitted_ = fresh._calibrate(parts, X, result)
             result = replace(result, _trust_map=fresh.fitted_.trust_map)

@@ -1,11 +1,14 @@
-"""k-means with any Bregman divergence, which no maintained package has, and helpers around scikit-learn's k-means."""
+"""Clusterers that scikit-learn lacks: k-means with any Bregman divergence, Leiden and Louvain."""
 
 from __future__ import annotations
 
+import random
 import warnings
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -22,11 +25,12 @@ from ._core.validation import (
     check_rows,
     dense,
     is_sparse,
+    require,
     row_dots,
 )
 from .influence import DIVERGENCES, INFLUENCES, KL, BregmanDivergence, BregmanInfluence, Influence, ItakuraSaito
 
-__all__ = ["BregmanKMeans"]
+__all__ = ["BregmanKMeans", "Leiden", "Louvain"]
 
 #: Divergences below these shares of the largest from the mean are rounding: between rows, and from a row to a mean.
 _ROUNDING_OF_ROWS, _ROUNDING_OF_MEANS = 1e-14, 1e-12
@@ -326,3 +330,143 @@ def best_kmeans(
             warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
             runs.append(model.fit(rows))
     return min(runs, key=lambda run: run.inertia_)
+
+
+class Leiden(ClusterMixin, BaseEstimator):
+    """Leiden clustering of scanpy's neighbor graph. Needs igraph, but not scanpy.
+
+    Parameters
+    ----------
+    resolution
+        Higher values give more clusters.
+    n_neighbors
+        Neighbors of each row in the graph, counting the row itself; fewer if there are fewer rows.
+    metric
+        Distance between rows, or "precomputed" if X is a graph: a sparse matrix (n, n) of edge weights, such as
+        ``adata.obsp["connectivities"]``.
+    n_iterations
+        Iterations of the algorithm; -1 iterates until the result no longer improves.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    labels_
+        (n,) cluster of each row.
+
+    Examples
+    --------
+    >>> from allegiance.clusterers import Leiden
+    >>> Leiden(0.5, n_neighbors=10)
+    Leiden(n_neighbors=10, resolution=0.5)
+    """
+
+    def __init__(
+        self,
+        resolution: float = 1.0,
+        *,
+        n_neighbors: int = 15,
+        metric: str = "euclidean",
+        n_iterations: int = 2,
+        random_state: int = 0,
+    ) -> None:
+        self.resolution = resolution
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.n_iterations = n_iterations
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Leiden:
+        """Build the neighbor graph and cluster it.
+
+        Parameters
+        ----------
+        X
+            (n, d) data, or the graph.
+        y
+            Ignored.
+        """
+        igraph = require("igraph", "anndata", type(self).__name__)
+        rows = X if is_sparse(X) else np.asarray(X)
+        graph = sp.coo_array(rows) if self.metric == "precomputed" else self._connectivities(rows)
+        kept = graph.data > 0
+        pairs = np.column_stack([graph.row[kept], graph.col[kept]])
+        with _IGRAPH_LOCK:
+            try:
+                igraph.set_random_number_generator(_IgraphRandom(self.random_state))
+                edges = igraph.Graph(n=graph.shape[0], edges=pairs), graph.data[kept].astype(np.float64)
+                self.labels_: IntArray = np.array(self._partition(*edges).membership, dtype=np.int64)
+            finally:
+                igraph.set_random_number_generator(random)
+        self.n_features_in_ = int(rows.shape[1])
+        return self
+
+    def _partition(self, graph: Any, weights: FloatArray) -> Any:
+        """Return the clustering of a graph."""
+        settings = {"resolution": self.resolution, "n_iterations": self.n_iterations}
+        return graph.community_leiden("modularity", weights=weights, **settings)
+
+    def _connectivities(self, rows: Rows) -> Any:
+        """Return the fuzzy neighbor graph of UMAP, which scanpy uses: weights fall off from the nearest neighbor on."""
+        from sklearn.neighbors import NearestNeighbors
+
+        n = rows.shape[0]
+        k = min(self.n_neighbors, n)
+        distances, neighbors = NearestNeighbors(n_neighbors=k, metric=self.metric).fit(rows).kneighbors(rows)
+        own = neighbors == np.arange(n)[:, None]
+        distances = distances.astype(np.float64)
+        nearest = np.where((distances > 0) & ~own, distances, np.inf).min(axis=1, keepdims=True)
+        nearest = np.where(np.isfinite(nearest), nearest, 0.0)
+        beyond = np.maximum(distances[:, 1:] - nearest, 0.0)
+        low, scale, high = np.zeros((n, 1)), np.ones((n, 1)), np.full((n, 1), np.inf)
+        for _ in range(64):  # each row's weights add up to log2(k)
+            above = np.exp(-beyond / scale).sum(axis=1, keepdims=True) > np.log2(k)
+            low, high = np.where(above, low, scale), np.where(above, scale, high)
+            scale = np.where(np.isinf(high), 2.0 * scale, (low + high) / 2.0)
+        means = distances.mean(axis=1, keepdims=True)
+        scale = np.maximum(scale, 1e-3 * np.where(nearest > 0, means, distances.mean()))
+        weights = np.where(own, 0.0, np.exp(-np.maximum(distances - nearest, 0.0) / np.where(scale > 0, scale, 1.0)))
+        one_way = sp.csr_array((weights.ravel(), neighbors.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+        return sp.coo_array(one_way + one_way.T - one_way * one_way.T)
+
+
+class Louvain(Leiden):
+    """Louvain clustering of scanpy's neighbor graph. Needs igraph, but not scanpy.
+
+    Parameters
+    ----------
+    resolution, n_neighbors, metric, n_iterations, random_state
+        As in :class:`Leiden`; ``n_iterations`` is ignored.
+
+    Examples
+    --------
+    >>> from allegiance.clusterers import Louvain
+    >>> Louvain(0.5, n_neighbors=10)
+    Louvain(n_neighbors=10, resolution=0.5)
+    """
+
+    def _partition(self, graph: Any, weights: FloatArray) -> Any:
+        return graph.community_multilevel(weights=weights, resolution=self.resolution)
+
+
+#: igraph has one random generator for the whole process.
+_IGRAPH_LOCK = Lock()
+
+
+class _IgraphRandom:
+    """The random numbers that igraph draws in scanpy."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = np.random.RandomState(seed)
+
+    def getrandbits(self, k: int) -> int:
+        return int(self.state.tomaxint()) & ((1 << k) - 1)
+
+    def randint(self, a: int, b: int) -> int:
+        return int(self.state.randint(a, b + 1))
+
+    def random(self) -> float:
+        return float(self.state.random_sample())
+
+    def gauss(self, mu: float, sigma: float) -> float:
+        return float(self.state.normal(mu, sigma))

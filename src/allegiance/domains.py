@@ -213,7 +213,7 @@ class Region:
 
 def _uniform(shape: tuple[int, int], rng: np.random.Generator, *, drop: int) -> AnyArray:
     """Draw single-precision numbers between -1 and 1, an even number: ``rng.random`` takes six times as long."""
-    from allegiance._kernels.counting import draw_uniform
+    from allegiance._kernels.pcg64 import draw_uniform
 
     generator: Any = rng.bit_generator
     numbers = generator.state["state"]

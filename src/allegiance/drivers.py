@@ -19,7 +19,7 @@ from allegiance.notebook import Card, Shown, count
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Drivers", "Finding", "drivers", "same_content"]
+__all__ = ["Drivers", "Finding", "drivers", "duplicates_text", "same_content"]
 
 #: Rows of the sample that the tree is fitted on, its cells, and the columns it chooses from.
 _MAX_TREE_ROWS, _MAX_TREE_CELLS, _MAX_TREE_COLUMNS = 10_000, 1_000_000, 100
@@ -28,7 +28,7 @@ _MAX_PAIRED, _MAX_CATEGORIES = 100, 50
 #: Folds of the cross-validation, the fidelity of a rule that reproduces the labels, and one not worth printing.
 _FOLDS, _FAITHFUL, _UNFAITHFUL = 3, 0.95, 0.75
 #: Share of the separation from which one column decides, of the columns of a short rule, and of a driver.
-_DECIDES, _RULE_SHARE, _DRIVER = 0.6, 0.5, 0.05
+_DECIDES, _RULE_SHARE, _DRIVER = 0.6, 0.6, 0.05
 #: Columns of a short rule, and share of the rows in one giant cluster; members of a tiny cluster.
 _SHORT_RULE, _GIANT, _TINY = 3, 0.95, 4
 #: Correlation of numbers and symmetric uncertainty of categories from which two columns hold the same.
@@ -608,8 +608,7 @@ def _flags(
         text = f"A short rule reproduces {found.fidelity:.0%} of the labels with {len(used)} of {d} columns"
         flags.append(Finding("short rule", used, f"{text} ({_listed(used)}); the others hardly matter.", drop(used)))
     for group in _duplicate_drivers(features, is_driver):
-        text = f"{_listed(group)} hold the same information, which counts {_times(len(group))}."
-        flags.append(Finding("duplicates", group, text, drop(group[1:])))
+        flags.append(Finding("duplicates", group, duplicates_text(group), drop(group[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:
         text = f"More than half of the values of {_listed(gaps)} are missing, yet the clusters depend on them."
@@ -628,8 +627,10 @@ def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[
     return [tuple(columns[place].name for place in group) for group in groups]
 
 
-def _times(n: int) -> str:
-    return "twice" if n == 2 else f"{n} times"
+def duplicates_text(names: Sequence[str]) -> str:
+    """Return a sentence about columns that hold the same information."""
+    times = "twice" if len(names) == 2 else f"{len(names)} times"
+    return f"{_listed(names)} hold the same information, which counts {times}."
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,6 @@ from allegiance._kernels.affine_block import BLOCK, CLASSES, COARSE, LANES
 from allegiance._kernels.banks import choose_samples, count_stolen, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
-    draw_uniform,
     group_by_owner,
     own_and_other_squares,
     owners_at,
@@ -15,6 +14,7 @@ from allegiance._kernels.counting import (
     project_rows,
 )
 from allegiance._kernels.cutting import stolen_volumes
+from allegiance._kernels.pcg64 import draw_uniform
 from allegiance._kernels.walking import walk_cells
 from allegiance.engines import binomial_errors
 from allegiance.engines._tessellation import SingleFunctions

@@ -87,7 +87,7 @@ class TestShareRight:
         assert np.isnan([listed.share_right, listed.wrong_left]).all()
         known = right[worst].sum()
         assert listed.interval == pytest.approx((known / 600, (known + 550) / 600))
-        assert "not speak" in listed.sentence()
+        assert "not representative" in listed.sentence()
         assert listed.n_listed == 50
         both = result.audit_sample(40, random=1.0).with_rows(worst)
         mixed = result.audit(both, right[both])
@@ -171,7 +171,7 @@ class TestTrustAfterwards:
         left = np.setdiff1d(np.arange(600), rows)
         assert audit.trust[left].mean() == pytest.approx(right[left].mean(), abs=0.05)
         assert np.array_equal(audit.result.trust, audit.trust)
-        assert audit.result.replication == result.replication  # it speaks of repeats, not of what is right
+        assert audit.result.replication == pytest.approx(audit.trust.mean())
         assert audit.result.review(5)["trust"].tolist() == [0.0] * 5
 
     def test_a_cluster_found_wrong_loses_its_trust(self, scene):
@@ -183,3 +183,14 @@ class TestTrustAfterwards:
         wrong, fine = (audit.trust[left][result.label[left] == c].mean() for c in (0, 1))
         assert wrong < 0.4 < 0.8 < fine
         assert audit.worst_clusters == (0,)
+
+    def test_unanswered_least_trusted_rows_are_not_represented_by_the_random_ones(self, scene):
+        # All wrong labels are among the least trusted rows, which are left unanswered.
+        result, _ = scene
+        sample = result.audit_sample(100, random_state=0)
+        least = sample.rows[sample.drawn == "least trusted"]
+        answers = np.where(sample.drawn == "random", True, None)
+        audit = result.audit(sample, answers)
+        expected = (600 - least.size + audit.trust[least].sum()) / 600
+        assert audit.share_right == pytest.approx(expected)
+        assert audit.interval[0] < audit.share_right < 1.0

@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import logit
-from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import make_blobs, make_circles
+from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -75,9 +75,9 @@ class TestDefinition:
 
 class TestNeverTheWrongWayRound:
     def test_slopes_in_well_separated_scenes(self):
-        for seed in range(12):
+        for seed in range(3):
             rng = np.random.default_rng(seed)
-            k = (3, 5, 8)[seed % 3]
+            k = (3, 5, 8)[seed]
             X, _ = make_blobs(300, centers=8 * rng.normal(size=(k, 5)), random_state=seed)
             fitted = AffinityScorer(influence="within", calibration=10).fit(X, kmeans_labels(X, k)).fitted_
             assert (fitted.trust_map.slopes >= 0).all()
@@ -100,6 +100,21 @@ class TestNeverTheWrongWayRound:
 
 
 class TestInvariance:
+    @pytest.mark.parametrize("change", [lambda X: 8 * X, lambda X: -X, lambda X: X[:, ::-1], lambda X: X.astype("f")])
+    def test_units_signs_precision_and_column_order(self, change):
+        # They used to act like another seed: trust moved by up to 0.30.
+        X, _ = make_blobs(200, 4, centers=4, cluster_std=3.0, random_state=0)
+        labels, clusterer = kmeans_labels(X, 4), KMeans(4, n_init=2)
+        expected, other = (trust(rows, labels, clusterer=clusterer, n_resamples=6).trust for rows in (X, change(X)))
+        np.testing.assert_allclose(other, expected, atol=1e-4)
+
+    def test_seeds_of_any_size_compare_with_null_data(self):
+        # Seeds of 2**32 or more used to reach scikit-learn, which rejects them.
+        X = np.random.default_rng(0).normal(size=(200, 4))
+        for seed in (1, 2**32, 2**40 + 1):
+            result = trust(X, clusterer=KMeans(5, n_init=2), n_resamples=10, random_state=seed)
+            assert str(result).splitlines()[1].startswith("No evidence of clusters: ")
+
     def test_rounding_of_the_columns_moves_nothing(self):
         X, labels = make_blobs(300, 4, centers=3, cluster_std=2.5, random_state=3)
         rounded = X * (1 + 2**-51)
@@ -147,7 +162,7 @@ class TestWhatIsRepeated:
         scorer = AffinityScorer(spectral, influence="rbf", calibration=4).fit(X)
         note = scorer.fitted_.trust_map.note
         assert "SpectralClustering" in note
-        assert "nearest neighbour" in note
+        assert "nearest neighbor" in note
         assert scorer.affinity(X).replication > 0.9
 
     def test_a_clusterer_labels_and_is_repeated(self):
@@ -181,23 +196,98 @@ class TestWhatIsRepeated:
         with pytest.warns(UserWarning, match="clusterer=") as warned:
             result = trust(X, labels, n_resamples=4)
         assert len(warned) == 1
-        assert "No stand-in" in str(result)
-        assert "No stand-in" in result.summary()
+        assert "None of the built-in clusterers" in str(result)
+        assert np.diff(result.replication_interval) > 0.4
 
-    def test_labels_that_two_clusterers_make_have_a_wide_interval(self):
-        # With fewer members than columns a mixture stays at the labels of k-means, and does not find them again.
-        X = np.random.default_rng(14).normal(size=(200, 30))
-        labels = kmeans_labels(X, 8)
-        known, unknown = (trust(X, labels, clusterer=c, n_resamples=20) for c in (KMeans(8, n_init=5), None))
-        assert "With a Gaussian mixture (full), which gives the same labels" in unknown.summary().note
-        assert "same labels" not in known.summary().note
-        assert np.diff(unknown.replication_interval) >= np.diff(known.replication_interval)
+    @pytest.mark.parametrize("shape", ["blobs", "moons"])
+    def test_density_clusterers_do_not_fragment_on_halves(self, shape):
+        """min_cluster_size once shrank to 2 on a half, and perfect clusters got a trust of 5%."""
+        if shape == "blobs":
+            X, _ = make_blobs(600, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], random_state=0)
+        else:
+            X, _ = make_moons(600, noise=0.05, random_state=0)
+        hdbscan = HDBSCAN(copy=True)
+        result = trust(X, hdbscan.fit_predict(X), clusterer=hdbscan, n_resamples=20)
+        assert result.replication > 0.9
+        assert "(adjusted Rand index 1.00)" in result.summary().note
+
+    def test_the_radius_of_dbscan_adapts_to_half_of_the_rows(self):
+        X, _ = make_moons(800, noise=0.07, random_state=1)
+        dbscan = make_pipeline(StandardScaler(), DBSCAN(0.16, min_samples=5))
+        labels = dbscan.fit_predict(X)
+        others = [make_moons(800, noise=0.07, random_state=seed)[0] for seed in range(2, 6)]
+        nearest = [dbscan.fit_predict(other)[pairwise_distances_argmin(X, other)] for other in others]
+        back = np.mean([matches(labels, other)[labels >= 0].mean() for other in nearest])
+        assert trust(X, labels, clusterer=dbscan, n_resamples=20).replication == pytest.approx(back, abs=0.06)
+
+    def test_a_function_is_a_clusterer(self):
+        X, _ = mixture(300, 20)
+
+        def cluster(rows):
+            return AgglomerativeClustering(4).fit_predict(rows)
+
+        one, other = (trust(X, clusterer=c, n_resamples=6) for c in (cluster, AgglomerativeClustering(4)))
+        np.testing.assert_array_equal(one.trust, other.trust)
+        assert "cluster" in one.summary().note
+        with pytest.raises(TypeError, match="a function from X to labels"):
+            trust(X, clusterer="kmeans")
+
+    def test_labels_and_a_pipeline_are_measured_in_its_space(self):
+        """Trust once differed by up to 0.6 from that of the pipeline alone, and mixed frames failed."""
+        X, _ = mixture(200, 11)
+        frame = pd.DataFrame({"a": X[:, 0], "b": 1000 * X[:, 1], "town": np.where(X[:, 0] > 2, "Ulm", "Bonn")})
+        columns = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(), ["town"]))
+        pipeline = make_pipeline(columns, KMeans(4, n_init=3, random_state=0))
+        one = trust(frame, clusterer=pipeline, n_resamples=6)
+        other = trust(frame, one.label, clusterer=pipeline, n_resamples=6)
+        np.testing.assert_array_equal(one.trust, other.trust)
+        np.testing.assert_array_equal(one.rival, other.rival)
+
+    def test_groups_are_sampled_as_a_whole(self):
+        """Clusters that are only batches replicate in new rows of the same batches, and not in new batches."""
+        rng = np.random.default_rng(0)
+        batch = np.repeat(np.arange(8), 50)
+        X = (rng.normal(size=(8, 4)) * 6)[batch] + rng.normal(size=(400, 4))
+        kmeans = KMeans(8, n_init=5, random_state=0)
+        rows, batches = (trust(X, batch, clusterer=kmeans, groups=g, n_resamples=10) for g in (None, batch))
+        assert rows.replication > 0.95
+        assert batches.replication < 0.7
+        with pytest.raises(ValueError, match="groups has shape"):
+            trust(X, batch, clusterer=kmeans, groups=batch[:9])
+        with pytest.raises(ValueError, match="single group"):
+            trust(X, batch, clusterer=kmeans, groups=np.zeros(400))
+
+    def test_sample_weights_reach_the_clusterer(self):
+        X, which = mixture(300, 21)
+        weights = np.where(which == 0, 50.0, 0.02)
+        kmeans = KMeans(3, n_init=3, random_state=0)
+        result = trust(X, clusterer=kmeans, sample_weight=weights, n_resamples=6)
+        expected = kmeans.fit(X, sample_weight=weights).labels_
+        assert adjusted_rand_score(result.label, expected) == 1.0
+        with pytest.raises(TypeError, match="does not take it"):
+            trust(X, clusterer=AgglomerativeClustering(3), sample_weight=weights)
+
+    @pytest.mark.parametrize("kind", ["distances", "similarities"])
+    def test_precomputed_matrices_are_sampled_on_both_axes(self, kind):
+        X, _ = mixture(200, 22, spread=0.6)
+        distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+        if kind == "distances":
+            clusterer, matrix = AgglomerativeClustering(4, metric="precomputed", linkage="average"), distances
+        else:
+            clusterer, matrix = SpectralClustering(4, affinity="precomputed"), np.exp(-(distances**2))
+        result = trust(matrix, clusterer=clusterer, n_resamples=6)
+        assert result.replication > 0.95
+        assert "(adjusted Rand index 1.00)" in result.summary().note
+        labels = trust(matrix, result.label, clusterer=clusterer, n_resamples=6)
+        np.testing.assert_array_equal(result.trust, labels.trust)
+        with pytest.raises(ValueError, match="remove 'precomputed' to pass rows"):
+            trust(X, result.label, clusterer=clusterer)
 
     def test_clusters_that_were_joined_afterwards_warn(self):
         X, _ = mixture(400, 16)
         labels = kmeans_labels(X, 4)
         corners = [labels[np.argmin(((X - place) ** 2).sum(axis=1))] for place in ([0, 0], [5, 5])]
-        with pytest.warns(UserWarning, match="No stand-in reproduces"):
+        with pytest.warns(UserWarning, match="None of the built-in clusterers"):
             trust(X, np.where(labels == corners[0], corners[1], labels), n_resamples=20)
 
     def test_warnings_come_only_where_something_is_wrong(self):
@@ -257,8 +347,8 @@ class TestHardCases:
         X, _ = mixture(60, 18)
         square = np.abs(X[:, :1] - X[:, :1].T)
         precomputed = AgglomerativeClustering(2, metric="precomputed", linkage="average")
-        with pytest.raises(ValueError, match="AgglomerativeClustering"):
-            trust(square, clusterer=precomputed)
+        with pytest.raises(ValueError, match="square"):
+            trust(square[:, :30], clusterer=precomputed)
 
     def test_sparse_rows(self):
         X, _ = mixture(300, 19)
@@ -307,9 +397,8 @@ class TestMap:
             z = b[0] + F @ b[1:3] + b[3:][codes]
             fit = w * np.logaddexp(0, z) - y * z
             even = np.logaddexp(0, b[0]) - b[0] / 2
-            return (
-                (fit.sum() + even) / (w.sum() + 1) + 0.03 * (b[1] - b[2]) ** 2 + (b[3:] ** 2).sum() / (2 * 0.36 * 200)
-            )
+            ridge = 0.03 * (b[1] - b[2]) ** 2 + 1e-6 * (b[1:3] ** 2).sum()
+            return (fit.sum() + even) / (w.sum() + 1) + ridge + (b[3:] ** 2).sum() / (2 * 0.36 * 200)
 
         bounds = [(None, None), (0, None), (0, None), *[(None, None)] * 4]
         best = minimize(loss, np.zeros(7), method="SLSQP", bounds=bounds, options={"ftol": 1e-14, "maxiter": 1000}).x

@@ -30,9 +30,22 @@ def adata():
 
 
 def test_takes_over_what_scanpy_recorded(adata):
-    leiden = al.Leiden.like(adata, "leiden")
+    leiden = al.recorded_clusterer(adata, "leiden")
     assert (leiden.resolution, leiden.n_neighbors) == (0.1, 12)
-    assert al.Leiden.like(anndata.AnnData(X), "leiden").get_params() == al.Leiden().get_params()
+    assert al.recorded_clusterer(anndata.AnnData(X), "leiden") is None
+
+
+def test_gives_the_labels_of_scanpy(adata):
+    import scanpy
+
+    rng = np.random.default_rng(0)
+    cells = anndata.AnnData(rng.normal(size=(500, 6)) + 2 * rng.integers(2, size=(500, 6)))
+    scanpy.pp.neighbors(cells, n_neighbors=10, use_rep="X")
+    scanpy.tl.leiden(cells, 0.8, flavor="igraph", n_iterations=2, directed=False)
+    leiden = al.recorded_clusterer(cells, "leiden")
+    assert adjusted_rand_score(leiden.fit_predict(cells.X), cells.obs["leiden"]) == 1.0
+    graph = al.Leiden(0.8, metric="precomputed").fit_predict(cells.obsp["connectivities"])
+    assert adjusted_rand_score(graph, cells.obs["leiden"]) == 1.0
 
 
 @pytest.mark.parametrize("kind", ["Leiden", "Louvain"])
@@ -64,6 +77,20 @@ def test_labels_that_scanpy_really_made(adata):
     scanpy.tl.leiden(adata, 0.3, key_added="fine", flavor="igraph", n_iterations=2, directed=False)
     al.trust(adata, "fine", n_resamples=3)
     assert adata.uns["fine_allegiance"]["params"]["clusterer"] == "Leiden(n_neighbors=11, resolution=0.3)"
+
+
+def test_clusters_that_are_batches_lose_their_trust_with_a_batch_key():
+    rng = np.random.default_rng(1)
+    batch = np.repeat(np.arange(6), 100)
+    cells = anndata.AnnData((8 * rng.normal(size=(6, 5)))[batch] + rng.normal(size=(600, 5)))
+    cells.obs["batch"], leiden = batch.astype(str), al.Leiden(0.1)
+    cells.obs["mine"] = leiden.fit_predict(cells.X).astype(str)
+    without, grouped = (
+        al.result(cells, "mine", clusterer=leiden, use_rep="X", batch_key=key, n_resamples=8).replication
+        for key in (None, "batch")
+    )
+    assert without > 0.95
+    assert grouped < 0.7
 
 
 def test_a_resolution_that_stands_out(adata):

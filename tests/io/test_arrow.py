@@ -1,5 +1,6 @@
 """Arrow in, Arrow out: the bits of everywhere else, however rows are cut; and in engines, as docs/scale.md says."""
 
+import pickle
 import re
 import shutil
 import sys
@@ -16,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allegiance import AffinityScorer
-from allegiance.io import TableError, fit_stream, open_table, propose
+from allegiance.drift import compare_profiles
+from allegiance.io import TableError, fit_stream, open_table, propose, summarize_arrow
 
 NAMES = ["a", "b", "c"]
 
@@ -107,6 +109,24 @@ def test_a_model_takes_the_columns_of_its_table(table):
     assert found["own_affinity"].to_pylist() == expected.own_affinity.tolist()
 
 
+def test_summaries_of_partitions_add_up_to_that_of_all_rows(scorer, rows, table):
+    expected = scorer.affinity(rows).summary()
+    parts, start = [], 0
+    for batch in [*table.to_batches(max_chunksize=70), table.schema.empty_table()]:
+        parts.append(summarize_arrow(scorer, batch, start=start))
+        start += batch.num_rows
+    total = pickle.loads(pickle.dumps(parts[-1])) + parts[0]
+    for part in parts[1:-1]:
+        total = total + part
+    np.testing.assert_array_equal(total.counts, expected.counts)
+    assert (total.replication, total.review) == (expected.replication, expected.review)
+    assert total.sentence in repr(scorer.affinity(rows))
+    profile, whole = total.extras["profile"], scorer.profile(rows)
+    np.testing.assert_array_equal(profile.counts, whole.counts)
+    np.testing.assert_array_equal(profile.values.rows, whole.values.rows)
+    assert not compare_profiles(scorer.fitted_, whole, profile).drifted
+
+
 # The lines of docs/scale.md, run as they stand there.
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
@@ -169,6 +189,12 @@ def test_spark(folder, scorer, rows, monkeypatch):
     spark = builder.getOrCreate()
     try:
         exec(lines_for("spark"), {"scorer": scorer, "spark": spark})
+        namespace = {"scorer": scorer, "spark": spark}
+        exec(lines_for("spark summary"), namespace)
     finally:
         spark.stop()
     check(folder, scorer, rows)
+    summary, expected = namespace["summary"], scorer.affinity(rows).summary()
+    assert summary.replication == expected.replication
+    np.testing.assert_array_equal(summary.counts, expected.counts)
+    assert not compare_profiles(scorer.fitted_, scorer.profile(rows), summary.extras["profile"]).drifted

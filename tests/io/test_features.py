@@ -105,7 +105,7 @@ def test_every_column_has_a_role_and_a_reason(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join([header, *rows]))
     plan = propose(tmp_path / "t.csv", labels="segment", keep="list")
     roles = {column.name: (column.role, column.reason) for column in plan.columns}
-    assert roles["orderID"] == ("id", "it is unique")
+    assert roles["orderID"] == ("id", "unique")
     for name, word in (("name", "orderID"), ("number", "orderID"), ("constant", "always 3"), ("empty", "no values")):
         assert roles[name][0] == "left out"
         assert word in roles[name][1]
@@ -166,7 +166,7 @@ def test_rows_without_a_label_are_left_out(tmp_path):
     )
     table = open_table(tmp_path / "t.csv")
     plan = propose(table, labels="segment")
-    assert any("20 of 40 rows have no label" in note for note in plan.notes)
+    assert any("20 of 40 rows have no label" in str(one) for one in plan.findings)
     parts = list(Rows(table, plan, None, labels="segment", row="row").batches(7))
     assert np.concatenate([part.labels for part in parts]).tolist() == ["a", "b"] * 10
     assert pa.Table.from_batches([part.kept for part in parts])["row"][:4].to_pylist() == [0, 1, 4, 5]

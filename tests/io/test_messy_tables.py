@@ -55,11 +55,13 @@ MESSY = {
     ),
     "words for missing": messy(
         lines("ab", lambda i: ("n/a" if i == 3 else "-" if i == 5 else i / 4, "unknown" if i < 4 else i / 3)),
-        "'unknown' (4)",
+        "'unknown' in b (4)",
     ),
     "blanks": messy(lines("ab", lambda i: ("" if i % 9 == 0 else i / 4, "  " if i == 3 else i % 7)), "median"),
-    "-999 for missing": messy(lines("ab", lambda i: (-999 if i % 10 == 0 else i / 4, i % 7)), "'-999' (4)"),
-    "9999 perhaps for missing": messy(lines("ab", lambda i: (9999 if i % 10 == 0 else i, i % 7)), "--missing"),
+    "-999 for missing": messy(
+        lines("ab", lambda i: (-999 if i % 10 == 0 else i / 4, i % 7)), "-999 counts as missing (a 4)"
+    ),
+    "9999 for missing": messy(lines("ab", lambda i: (9999 if i % 10 == 0 else i, i % 7)), "9999 counts as missing"),
     "title lines": messy(
         "Report 2024\nmade by hand\n\n" + lines("abc", lambda i: (*numbers(i), "xyz"[i % 3])),
         "'Report 2024'",
@@ -72,9 +74,9 @@ MESSY = {
     ),
     "a declared separator": messy("sep=;\n" + lines("ab", numbers, ";"), "sep="),
     "a row of sums": messy(
-        lines("ab", lambda i: (f"k{i % 3}", i)) + "Summe:,780\n",
-        "last row",
-        names=("a=Summe:", "a=k0", "a=k1", "a=k2", "b"),
+        lines("ab", lambda i: (f"k{i % 3}", i * 3 % 11)) + f"Summe:,{sum(i * 3 % 11 for i in range(ROWS))}\n",
+        "the total of the others): line 42",
+        names=("a=k0", "a=k1", "a=k2", "b"),
     ),
     "no header": messy(lines(["0.5", "1.5"], lambda i: (i / 4, i / 3)), "no header", names=("x0", "x1")),
     "names of columns twice": messy(lines("aab", lambda i: (i % 5, i / 3, i / 4)), "a_2", names=("a", "a_2", "b")),
@@ -95,7 +97,9 @@ MESSY = {
     "identifiers": messy(
         lines(["customerID", "b"], lambda i: (f"k{i * 37}", i % 5)), "unique", names=("b",), ids=("customerID",)
     ),
-    "a number that counts": messy(lines(["nr", "b"], lambda i: (i + 1000, i % 5)), "counts", names=("b",), ids=("nr",)),
+    "a number that counts": messy(
+        lines(["nr", "b"], lambda i: (i + 1000, i % 5)), "row counter", names=("b",), ids=("nr",)
+    ),
     "constant, empty, free text": messy(
         lines("abcd", lambda i: (7, "", f"text number {i} {i // 2 * 2}" if i else "text number 1 0", i % 5)),
         "c is free text",
@@ -161,7 +165,7 @@ def test_messy_tables_become_features_without_an_option(tmp_path, name):
         (b"a,b\n" + b"1,2\n" * 30_000 + b"1,\0\n", "NUL"),
         (b"PAR1rest", "Parquet"),
         (b"PK\x03\x04rest", "ZIP"),
-        (b'a,b\n1,"' + b"x" * (17 << 20), "quotation mark"),
+        (b'a,b\n1,"' + b"x" * (17 << 20), "longer than 4 MB"),
         (b"a,b\n7,7\n7,7\n7,7\n", "no column that can be a feature"),
         (b"a,b\n1,inf\n2,1\n3,2\n", "infinite"),
         (lines("abc", lambda i: (i, i % 3, "a")).encode() + b'"two\nlines",1,"c\n', "line 42 is not closed"),

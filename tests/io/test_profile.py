@@ -113,6 +113,8 @@ def test_words_are_missing_among_numbers_and_values_among_words():
         ([-99, -98, -97, -99], 0),
         ([-999, 990, 1000, -999, -99, -99], 0),
         ([-9, 1, 2, -9], 0),
+        ([0, 1] * 40, 0),
+        ([*range(30), 500], 0),
     ],
 )
 def test_only_a_number_that_stands_apart_means_missing(values, missing):
@@ -132,11 +134,17 @@ def test_what_cannot_be_told_is_said():
     assert "decimal=','" in column(either).remark
     assert column(either, decimal=",").max == 3400
     assert (column(["1.200.300", "2"]).max, column(["1.200,5", "2"]).max) == (1_200_300, 1200.5)
-    assert "--missing v=9999" in column([9999, 5, 7, 9999, 8]).remark
+    assert column([9999, 5, 7, 9999, 8]).n_missing == 0
     assert column([9999, 5, 7, 9999, 8], missing=[9999]).n_missing == 2
-    nearly = column([*map(str, range(1000, 1100)), "ca. 5"])
-    assert nearly.kind == "text"
-    assert "'ca. 5'" in nearly.remark
+    nearly = column([*map(str, range(1000, 1060)), "ca. 5", "ca. 6"])
+    assert (nearly.kind, "'ca. 5'" in nearly.remark) == ("text", True)
+
+
+def test_single_stray_texts_in_a_column_of_numbers_are_missing():
+    found = column([*map(str, range(1000, 1100)), "oops"])
+    assert (found.kind, found.integer, found.n_missing, found.strays) == ("number", True, 1, {100: "oops"})
+    found = column([*["1.5", "2,000.25"] * 600, "x", *["7"] * 600, "y"])
+    assert (found.n_missing, found.max, found.strays) == (2, 2000.25, {1200: "x", 1801: "y"})
 
 
 @pytest.mark.parametrize(
@@ -169,3 +177,17 @@ def test_the_order_of_rows_does_not_decide_what_a_point_is():
     for values in ([*groups, "0.200"], ["0.200", *groups], [*groups, "1.25"], [*groups, "1234.567"]):
         found = column(values)
         assert (found.max < 3 or found.max == 1234.567, found.remark) == (True, "")
+
+
+@pytest.mark.parametrize("sentinel", [-200, 9999, 99999, 0])
+def test_repeated_extremes_far_from_all_values_mean_missing(sentinel, rng):
+    near = rng.integers(1950, 2020, 300).tolist()
+    wide = rng.integers(5, 12_000, 300).tolist()
+    year, other = [sentinel] * 6 + near, [sentinel] * 9 + wide[3:]
+    table = open_table(pa.table({"year": year, "other": other}))
+    profile = table.profile().columns
+    assert (profile["year"].n_missing, profile["year"].min) == ((6, min(near)) if sentinel else (0, 0))
+    # A value that means missing in one column does so in others where it is extreme, too.
+    assert profile["other"].n_missing == (9 if sentinel in (-200, 99999) else 0)
+    assert [finding.kind for finding in table.findings] == (["sentinel"] if sentinel else [])
+    assert open_table(pa.table({"year": year}), keep_sentinels=True).profile().columns["year"].n_missing == 0

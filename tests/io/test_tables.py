@@ -150,11 +150,11 @@ def test_the_type_of_a_column_fits_all_its_rows(tmp_path, monkeypatch):
     table, opened = open_table(tmp_path / "late.csv"), []
     open_bytes = table._parts[0]._open
     monkeypatch.setattr(table._parts[0], "_open", lambda: (opened.append(1), open_bytes())[1])
-    assert [str(kind) for kind in table.schema.types] == ["double", "string", "string", "int64", "timestamp[us]"]
+    assert [str(kind) for kind in table.schema.types] == ["double", "int64", "string", "int64", "timestamp[us]"]
     assert len(opened) == 1
     *_, last = table.batches()
     assert len(opened) == 2
-    assert list(last.to_pylist()[-1].values()) == [2.5, "x", "03", 5, datetime(2024, 1, 13)]
+    assert list(last.to_pylist()[-1].values()) == [2.5, None, "03", 5, datetime(2024, 1, 13)]
 
 
 def test_the_profile_does_not_depend_on_blocks_or_files(tmp_path, monkeypatch, rng):
@@ -224,8 +224,13 @@ def test_several_files_are_read_as_one(tmp_path):
     with pytest.raises(TableError, match="'a' has different types"):
         open_table([tmp_path / "whole.parquet", tmp_path / "list.parquet"])
     (tmp_path / "part-3.csv").write_text("a,c\n1,2\n")
-    with pytest.raises(TableError, match=r"different columns.*'b', 'c'"):
-        open_table(tmp_path / "part-*.csv")
+    # Most files have b, so that it is missing from one; c, which only one has, is ignored.
+    files = open_table(tmp_path / "part-*.csv")
+    assert (files.columns, files.read()["a"].to_pylist()) == (["a"], [1.0, 2.0, 2.5, 1.0])
+    assert any("Ignored 'c'" in note for note in files.notes)
+    with pytest.raises(TableError, match=r"part-3.csv has no column 'b', but other files have"):
+        propose(files)
+    assert propose(files, drop="b").used == ("a",)
     with pytest.raises(TableError, match="no file matches"):
         open_table(tmp_path / "*.feather")
 
@@ -433,7 +438,7 @@ def saved(array):
         ("wrong.npy", b"a,b\n1,2\n", "not a NumPy file"),
         ("zip.npy", b"PK\x05\x06" + bytes(18), "not a NumPy file"),
         ("wrong.xlsx", b"a,b\n1,2\n", "not a workbook"),
-        ("wrong.json", b"a,b\n1,2\n", "Known endings"),
+        ("wrong.json", b"a,b\n1,2\n", "JSON object per line"),
         ("wrong.jsonl", b"a,b\n1,2\n", "JSON object per line"),
         ("table.sas", b"a", "format='csv'"),
         ("latin.csv", b"a,b\n1,\x81\n" * 9, "cp1252"),

@@ -18,6 +18,7 @@ def trust_map(k):
         reach=np.full(k, 1.0),
         share=0.8,
         margins=np.array([0.1, 0.1]),
+        cluster_margins=np.full(k, 0.1),
         chance=1.0 / k,
         null_replication=None,
         note="k-means was repeated.",

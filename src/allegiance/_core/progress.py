@@ -6,35 +6,33 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias
 
 #: Seconds between two lines where there is no terminal, as in the log of a nightly job.
 _LOG_SECONDS = 30.0
-#: How many pieces of work a user watches at this moment.
+#: The number of jobs whose progress is shown at this moment.
 _watched = 0
 
-#: What to call with the number of items just finished.
+#: A function to call with the number of items just finished.
 Advance = Callable[[int], None]
-#: What ``verbose`` takes everywhere: whether to show progress, or a function that is called with :class:`Progress`.
+#: The ``verbose`` argument: whether to show progress, or a function that is called with :class:`Progress`.
 Verbose: TypeAlias = "bool | Callable[[Progress], Any]"
 
 
 class Progress(NamedTuple):
-    """A look at running work."""
+    """A snapshot of running work."""
 
     rows: int
-    """Rows, or other items, that are done; those of an interrupted run included."""
+    """Finished rows, or other items, including those of an interrupted run."""
     total: int | None
-    """All of them, or None if their number is unknown."""
+    """All rows, or None if their number is unknown."""
     rate: float
-    """How many were done in a second, in this run."""
+    """Rows per second in this run."""
     unit: str = "rows"
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate, None if it cannot be given."""
+        """An estimate; None if there is none."""
         return None if self.total is None or self.rate <= 0 else max(self.total - self.rows, 0) / self.rate
 
     def __str__(self) -> str:
@@ -46,11 +44,11 @@ class Progress(NamedTuple):
 
 @contextmanager
 def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points", done: int = 0) -> Iterator[Advance]:
-    """Yield a function to be called with the number of items just finished.
+    """Yield a function to call with the number of items just finished.
 
-    ``show`` tells whether to show anything, or is called with a :class:`Progress` each time instead. On a terminal and
-    in a notebook there is a bar of tqdm, or without it a line that is rewritten; elsewhere a line at most every 30 s.
-    At the end one line says what was done. ``done`` items are those of an earlier, interrupted run.
+    ``show`` says whether to show anything; if it is a function, it is called with a :class:`Progress` each time. On a
+    terminal and in a notebook there is a tqdm bar, elsewhere a line at most every 30 s. At the end, one line gives the
+    total. ``done`` items were finished by an earlier, interrupted run.
     """
     if not show or total == 0:
         yield lambda _: None
@@ -71,38 +69,33 @@ def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points
 
 @contextmanager
 def _display(total: int | None, what: str, show: Verbose, unit: str, done: int) -> Iterator[Callable[[Progress], Any]]:
-    """Yield what shows a look at the work."""
+    """Yield the function that draws a snapshot."""
     if callable(show):
         yield show
     elif not (sys.stderr.isatty() or in_notebook()):
         yield _log(what)
-    elif find_spec("tqdm") is not None:
-        tqdm = import_module("tqdm.auto").tqdm
-        with tqdm(total=total, desc=what, unit=f" {unit}", initial=done, leave=False) as bar:
-            yield lambda look: bar.update(look.rows - bar.n)
     else:
-        try:
-            yield lambda look: print(f"\r{f'{what}: {look}':<78}", end="", file=sys.stderr, flush=True)
-        finally:
-            # What comes next is written over an empty line.
-            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+        from tqdm.auto import tqdm
+
+        with tqdm(total=total, desc=what, unit=f" {unit}", initial=done, leave=False) as bar:
+            yield lambda snapshot: bar.update(snapshot.rows - bar.n)
 
 
 def _log(what: str) -> Callable[[Progress], Any]:
-    """Return what writes a line if none was written for a while."""
+    """Return a function that writes a line if none was written for a while."""
     written = time.perf_counter()
 
-    def write(look: Progress) -> None:
+    def write(snapshot: Progress) -> None:
         nonlocal written
         if time.perf_counter() - written >= _LOG_SECONDS:
             written = time.perf_counter()
-            print(f"{what}: {look}", file=sys.stderr, flush=True)
+            print(f"{what}: {snapshot}", file=sys.stderr, flush=True)
 
     return write
 
 
 def remark(text: str) -> bool:
-    """Tell a user who watches some work why it takes longer this time; return whether anyone watches."""
+    """Print why the work takes longer this time, if its progress is shown; return whether it is."""
     if _watched:
         print(text, file=sys.stderr, flush=True)
     return _watched > 0
@@ -110,7 +103,7 @@ def remark(text: str) -> bool:
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Show the remarks on work that is done meanwhile."""
+    """Show the remarks of the work inside the block."""
     global _watched  # noqa: PLW0603
     _watched += 1
     try:

@@ -1,12 +1,13 @@
-"""Every compiled function of the package, and nothing else.
+"""All compiled functions of the package, and nothing else.
 
 ================  ==================================================================================================
 ``jit``           the decorator that compiles and caches
-``affine_block``  some affine functions at a block of samples: values, or their signs, and vectors, in LLVM's language
-``counting``      samples of a cube, projections, owners of samples, and how many samples each query steals
-``banks``         which samples are worth testing for a site, and how much of them each query steals
+``affine_block``  affine functions at a block of samples: values, or their signs, as vectors in LLVM IR
+``pcg64``         uniform samples of a cube
+``counting``      projections, owners of samples, and how many samples each query steals
+``banks``         the samples worth testing for a site, and how many of them each query steals
 ``cutting``       exact volume that each query steals from each triangulated cell
-``walking``       hit-and-run inside the cell of each query, and inside one polytope
+``walking``       hit-and-run: one chain per query cell, or one chain in a polytope
 ================  ==================================================================================================
 
 Rules

@@ -1,10 +1,21 @@
-"""Trust in the clusters of an AnnData object, by the conventions of scanpy: ``import allegiance.anndata as al``.
+"""Trust for the clusters of an AnnData object, with scanpy's conventions: ``import allegiance.anndata as al``.
 
-``trust`` writes what it finds next to the labels, where scanpy draws it, ``result`` gives it as an object, ``report``
-writes the page, ``resolution_curve`` says which resolutions replicate, and ``split_and_merged`` names
-clusters to join or to split.
+``trust`` writes scores to ``adata``, ``result`` returns them as an object, ``report`` writes the page,
+``resolution_curve`` compares resolutions, ``split_and_merged`` names clusters to join or to split, and
+``recorded_clusterer`` rebuilds the clusterer from the settings that scanpy recorded.
 """
 
-from ._trust import Leiden, Louvain, report, resolution_curve, result, split_and_merged, trust
+from allegiance.clusterers import Leiden, Louvain
 
-__all__ = ["Leiden", "Louvain", "report", "resolution_curve", "result", "split_and_merged", "trust"]
+from ._trust import recorded_clusterer, report, resolution_curve, result, split_and_merged, trust
+
+__all__ = [
+    "Leiden",
+    "Louvain",
+    "recorded_clusterer",
+    "report",
+    "resolution_curve",
+    "result",
+    "split_and_merged",
+    "trust",
+]

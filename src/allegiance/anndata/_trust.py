@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
 
 from allegiance import applications
 from allegiance._core.progress import Verbose
@@ -19,6 +17,7 @@ from allegiance._core.validation import AnyArray, IntArray, dense, is_sparse, re
 from allegiance._scorer import AffinityScorer
 from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration
+from allegiance.clusterers import Leiden, Louvain
 from allegiance.notebook import SHARE_COLOURS
 from allegiance.results import VERDICTS, AffinityResult, FrameLike
 
@@ -26,6 +25,8 @@ from allegiance.results import VERDICTS, AffinityResult, FrameLike
 _PCA = "X_pca"
 #: The category by which clusterers such as HDBSCAN mark cells of no cluster.
 _NOISE = "-1"
+#: Numbers of clusters from which a numeric column is taken for a measurement, unless it has 20 cells per value.
+_MAX_NUMERIC_CLUSTERS = 100
 #: Coordinates that the map of a report shows, the first that there are.
 _MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", _PCA)
 #: Colours of the verdicts; grey for cells of no cluster.
@@ -40,15 +41,16 @@ def trust(
     use_rep: str | None = None,
     layer: str | None = None,
     n_pcs: int | None = None,
+    batch_key: str | None = None,
     influence: Any = "within",
     key_added: str | None = None,
     copy: bool = False,
     **settings: Any,
 ) -> Any:
-    """Say which labels of the cells can be trusted, and write it next to them.
+    """Score how much you can trust the label of each cell, and write the scores to ``adata``.
 
-    Trust speaks of the labels, given the matrix. It does not find doublets, for which there is ``scanpy.pp.scrublet``,
-    and a batch that forms a cluster of its own is well supported.
+    Trust is about the labels, given the matrix. It does not detect doublets (see ``scanpy.pp.scrublet``). A cluster
+    that is only a batch replicates well, unless you pass ``batch_key``.
 
     Parameters
     ----------
@@ -58,9 +60,9 @@ def trust(
         The column of ``obs`` that holds the labels, such as "leiden". Missing values, and the category "-1", are cells
         of no cluster.
     clusterer
-        What made the labels: a scikit-learn clusterer, which is cloned and fitted to subsamples of the cells. By
-        default ``Leiden`` or ``Louvain`` with the resolution and the neighbours that scanpy recorded, if it
-        made the labels; else what reproduces them best, with a warning if nothing does.
+        The clusterer that made the labels: an estimator, a pipeline, or a function from the matrix to labels. By
+        default :func:`recorded_clusterer`, the settings that scanpy recorded; otherwise the stand-in that best
+        reproduces the labels, with a warning if none does.
     use_rep
         The key of ``obsm`` that holds what was clustered, or "X". By default what scanpy's neighbours were computed
         from, if that is recorded, else "X_pca", or X if there is none.
@@ -68,6 +70,9 @@ def trust(
         A layer to use instead.
     n_pcs
         How many columns of it to use, as in scanpy's ``pp.neighbors``; None for all.
+    batch_key
+        The column of ``obs`` that holds batches, samples or patients. Whole batches are then sampled: clusters that
+        are only batches do not replicate in new batches.
     influence
         What closeness means, as in :func:`allegiance.trust`.
     key_added
@@ -83,7 +88,7 @@ def trust(
         The copy, with ``copy=True``. Fields, for groupby="leiden":
 
         ``.obs["leiden_trust"]``
-            The chance that the label comes back when the cells are clustered again; NaN for cells of no cluster.
+            The probability that the label replicates in an independent sample; NaN for cells of no cluster.
         ``.obs["leiden_verdict"]``
             "firm", "borderline", "doubtful" or "noise".
         ``.obs["leiden_rival"]``
@@ -111,7 +116,8 @@ def trust(
     _check_anndata(adata, "trust")
     if copy and adata.isbacked:
         raise ValueError("copy=True needs an AnnData object in memory. Call adata.to_memory() first.")
-    settings |= {"clusterer": clusterer, "use_rep": use_rep, "layer": layer, "n_pcs": n_pcs, "influence": influence}
+    settings |= {"clusterer": clusterer, "use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
+    settings |= {"batch_key": batch_key, "influence": influence}
     found, names, parameters = _score(adata, groupby, **settings)
     target = adata.copy() if copy else adata
     _write(target, found, names, parameters, key_added or groupby)
@@ -231,7 +237,7 @@ def resolution_curve(
         curve.frame()
     """
     _check_anndata(adata, "resolution_curve")
-    made_by = Leiden.like(adata, "leiden") if clusterer is None else clusterer
+    made_by = Leiden(**_neighbor_settings(adata)) if clusterer is None else clusterer
     rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
     settings |= {"n_references": n_references, "n_jobs": n_jobs, "verbose": verbose}
     return stability_curve(rows, made_by, resolutions, param="resolution", **settings)
@@ -279,7 +285,7 @@ def split_and_merged(
     """
     _check_anndata(adata, "split_and_merged")
     codes, names = _find_groups(adata, groupby)
-    made_by = _made_by(adata, groupby) if clusterer is None else clusterer
+    made_by = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
     if made_by is None:
         raise ValueError(f"uns does not say what made the labels {groupby!r}. Pass clusterer=, such as Leiden(0.5).")
     rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
@@ -298,6 +304,7 @@ def _score(
     use_rep: str | None = None,
     layer: str | None = None,
     n_pcs: int | None = None,
+    batch_key: str | None = None,
     influence: Any = "within",
     n_resamples: int | None = None,
     **settings: Any,
@@ -305,8 +312,10 @@ def _score(
     """Score the cells; return the result, the categories, and the parameters that it was found with."""
     rows, name = _find_matrix(adata, use_rep, layer, n_pcs)
     codes, names = _find_groups(adata, groupby)
-    made_by = _made_by(adata, groupby) if clusterer is None else clusterer
-    scorer = AffinityScorer(influence=influence, calibration=Calibration(n_resamples, clusterer=made_by), **settings)
+    made_by = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
+    batches = None if batch_key is None else _entry(adata.obs, batch_key, "batch_key", "adata.obs").astype(str)
+    calibration = Calibration(n_resamples, clusterer=made_by, groups=batches)
+    scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
     found = scorer.fit_affinity(rows, codes)
     label = np.where(found._noise, _NOISE, names[np.maximum(codes, 0)])
     found = replace(found, classes=names[found.classes], label=label, _frame_like=FrameLike(index=adata.obs_names))
@@ -315,6 +324,7 @@ def _score(
         "matrix": name,
         "n_columns": rows.shape[1],
         "n_resamples": n_resamples,
+        "batch_key": batch_key,
         "clusterer": "stand-in" if made_by is None else made_by,
         "seed": found._how.seed,
     }
@@ -325,13 +335,39 @@ def _score(
     return found, names, {name: value if isinstance(value, plain) else repr(value) for name, value in kept.items()}
 
 
-def _made_by(adata: Any, groupby: str) -> Any:
-    """Return the clusterer with which scanpy made the labels; None if it did not, or is not installed."""
+def recorded_clusterer(adata: Any, groupby: str) -> Any:
+    """Return the clusterer that made labels, with the settings that scanpy recorded in ``uns``.
+
+    Parameters
+    ----------
+    adata
+        The annotated data.
+    groupby
+        The key of ``uns`` under which ``scanpy.tl.leiden`` or ``scanpy.tl.louvain`` recorded them: its ``key_added``.
+
+    Returns
+    -------
+    Leiden, Louvain or None
+        None if nothing is recorded, or if igraph is not installed.
+
+    Examples
+    --------
+    For cells that scanpy has clustered::
+
+        al.recorded_clusterer(adata, "leiden")
+    """
     resolution = recorded(adata, groupby, "resolution")
-    if resolution is None or not (find_spec("scanpy") and find_spec("igraph")):
+    if resolution is None or find_spec("igraph") is None:
         return None
-    kind = Louvain if recorded(adata, groupby, "n_iterations") is None else Leiden
-    return kind.like(adata, groupby)
+    n_iterations = recorded(adata, groupby, "n_iterations")
+    settings = {"resolution": resolution, **_neighbor_settings(adata)}
+    return Louvain(**settings) if n_iterations is None else Leiden(n_iterations=n_iterations, **settings)
+
+
+def _neighbor_settings(adata: Any) -> dict[str, Any]:
+    """Return the parameters of scanpy's neighbor graph, as far as they are recorded."""
+    settings = {name: recorded(adata, "neighbors", name) for name in ("n_neighbors", "metric")}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[str, Any], key: str) -> None:
@@ -391,6 +427,11 @@ def _find_groups(adata: Any, groupby: str) -> tuple[IntArray, AnyArray]:
     column = _entry(adata.obs, groupby, "groupby", "adata.obs")
     if column.dtype.kind == "f" and not (column.dropna() == column.dropna().round()).all():
         raise TypeError(f"adata.obs[{groupby!r}] holds numbers that are not whole. groupby must name clusters.")
+    if column.dtype.kind in "iuf" and (n_values := column.nunique()) > max(_MAX_NUMERIC_CLUSTERS, len(column) // 20):
+        raise ValueError(
+            f"adata.obs[{groupby!r}] holds {n_values} different numbers, so it is probably not a clustering. If it is, "
+            f"pass it as categories: adata.obs[{groupby!r}].astype('category')."
+        )
     categories = column if isinstance(column.dtype, pandas.CategoricalDtype) else column.astype("category")
     names = np.array([str(name) for name in categories.cat.categories])
     codes = categories.cat.codes.to_numpy().astype(np.int64)
@@ -425,113 +466,6 @@ def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int 
     if n_pcs is not None and not 0 < n_pcs <= values.shape[1]:
         raise ValueError(f"n_pcs must be from 1 to {values.shape[1]}, the columns of {name}, got {n_pcs!r}.")
     return values[:, :n_pcs], name
-
-
-class Leiden(ClusterMixin, BaseEstimator):
-    """scanpy's neighbours and Leiden clustering as a scikit-learn clusterer.
-
-    Parameters
-    ----------
-    resolution
-        How fine the clusters are.
-    n_neighbors
-        Neighbours of each cell in the graph; fewer if there are fewer cells.
-    metric
-        Distance between cells.
-    n_iterations
-        Iterations of the algorithm; -1 for as many as improve the result.
-    random_state
-        Seed.
-
-    Attributes
-    ----------
-    labels_
-        (n,) cluster of each cell.
-    """
-
-    def __init__(
-        self,
-        resolution: float = 1.0,
-        *,
-        n_neighbors: int = 15,
-        metric: str = "euclidean",
-        n_iterations: int = 2,
-        random_state: int = 0,
-    ) -> None:
-        self.resolution = resolution
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.n_iterations = n_iterations
-        self.random_state = random_state
-
-    @classmethod
-    def like(cls, adata: Any, groupby: str) -> Leiden:
-        """Return one with the parameters that made the groups of ``adata``, as far as scanpy recorded them.
-
-        Parameters
-        ----------
-        adata
-            The annotated data.
-        groupby
-            The key of ``uns`` under which ``scanpy.tl.leiden`` or ``scanpy.tl.louvain`` recorded them: its
-            ``key_added``.
-        """
-        found = {
-            "resolution": recorded(adata, groupby, "resolution"),
-            "n_iterations": recorded(adata, groupby, "n_iterations"),
-            "n_neighbors": recorded(adata, "neighbors", "n_neighbors"),
-            "metric": recorded(adata, "neighbors", "metric"),
-        }
-        return cls(**{name: value for name, value in found.items() if value is not None})
-
-    def fit(self, X: Any, y: Any = None) -> Leiden:
-        """Build the graph of neighbours and cluster it.
-
-        Parameters
-        ----------
-        X
-            (n, d) cells.
-        y
-            Ignored.
-        """
-        caller = type(self).__name__
-        anndata, scanpy = require("anndata", "anndata", caller), require("scanpy", "anndata", caller)
-        require("igraph", "anndata", caller)
-        cells = anndata.AnnData(X)
-        neighbors = {"n_neighbors": min(self.n_neighbors, max(cells.n_obs - 1, 1)), "metric": self.metric}
-        scanpy.pp.neighbors(cells, use_rep="X", random_state=self.random_state, **neighbors)
-        self.labels_: IntArray = np.asarray(self._partition(scanpy, cells), dtype=np.int64)
-        self.n_features_in_ = int(cells.n_vars)
-        return self
-
-    def _partition(self, scanpy: Any, cells: Any) -> Any:
-        """Return the cluster (n,) of each cell of a graph."""
-        scanpy.tl.leiden(
-            cells,
-            resolution=self.resolution,
-            random_state=self.random_state,
-            n_iterations=self.n_iterations,
-            flavor="igraph",
-            directed=False,
-        )
-        return cells.obs["leiden"].to_numpy()
-
-
-class Louvain(Leiden):
-    """scanpy's neighbours and Louvain clustering as a scikit-learn clusterer; parameters as in ``Leiden``."""
-
-    def _partition(self, scanpy: Any, cells: Any) -> Any:
-        igraph = require("igraph", "anndata", "Louvain")
-        edges = cells.obsp["connectivities"].tocoo()
-        upper = edges.row < edges.col
-        pairs = np.column_stack([edges.row[upper], edges.col[upper]])
-        graph = igraph.Graph(n=cells.n_obs, edges=pairs.tolist())
-        igraph.set_random_number_generator(random.Random(self.random_state))
-        try:
-            weights = edges.data[upper].astype(np.float64).tolist()
-            return graph.community_multilevel(weights=weights, resolution=self.resolution).membership
-        finally:
-            igraph.set_random_number_generator(random)
 
 
 def recorded(adata: Any, key: str, name: str) -> Any:

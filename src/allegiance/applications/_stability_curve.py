@@ -15,8 +15,8 @@ from sklearn.utils import get_tags
 from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, check_jobs, check_rows
-from allegiance.calibration import Calibration, replicate, row_keys
-from allegiance.fitting import Labels, check_clusterer, cluster
+from allegiance.calibration import Calibration, as_clusterer, replicate, row_keys
+from allegiance.fitting import Labels, cluster
 from allegiance.notebook import Card, Shown
 from allegiance.results import FrameLike
 
@@ -425,8 +425,8 @@ def _is_free_seed(name: str, value: Any) -> bool:
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
     """Return the name of the parameter, and a function from its value to a clusterer."""
     if callable(clusterer) and not hasattr(clusterer, "fit"):
-        return param or "n_clusters", lambda value: check_clusterer(clusterer(value), "clusterer")
-    known = check_clusterer(clusterer, "clusterer").get_params() if hasattr(clusterer, "get_params") else {}
+        return param or "n_clusters", lambda value: as_clusterer(clusterer(value))
+    known = as_clusterer(clusterer).get_params() if hasattr(clusterer, "get_params") else {}
     name = param or next((name for name in _SIZE_PARAMETERS if name in known), None)
     if name is None:
         raise TypeError(

@@ -1,5 +1,6 @@
 """Trust: the chance that each label comes back when the data are collected and clustered again; and the audit."""
 
+from ._adapt import FunctionClusterer, as_clusterer, is_pairwise
 from ._audit import Audit, AuditSample, audit, audit_sample, wilson
 from ._replication import Calibration, Replication, above_chance, matches, replicate, take
 from ._samples import ContentSample, MemberDistances, RowSample, content_keys, row_keys, row_priorities
@@ -11,16 +12,19 @@ __all__ = [
     "AuditSample",
     "Calibration",
     "ContentSample",
+    "FunctionClusterer",
     "MemberDistances",
     "Replication",
     "RowSample",
     "StandIn",
     "TrustMap",
     "above_chance",
+    "as_clusterer",
     "audit",
     "audit_sample",
     "calibrate",
     "content_keys",
+    "is_pairwise",
     "matches",
     "replicate",
     "row_keys",

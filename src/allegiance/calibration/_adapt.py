@@ -107,6 +107,26 @@ def adapt(clusterer: Any, half: Any, rows: Any, share: float) -> Any:
     return adapted
 
 
+def is_pairwise(clusterer: Any) -> str | None:
+    """Return whether a clusterer takes a matrix (n, n) instead of rows: "distances", "similarities" or None."""
+    parameters = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
+    if "precomputed" not in [value for value in map(parameters.get, ("metric", "affinity")) if isinstance(value, str)]:
+        return None
+    is_graph = parameters.get("affinity") == "precomputed" or "resolution" in parameters
+    return "similarities" if is_graph else "distances"
+
+
+def nearest_of(clusterer: Any, matrix: Any, rows: AnyArray, candidates: AnyArray) -> AnyArray:
+    """Return the nearest of the candidates (r,) to each of the rows of a pairwise matrix, as a position."""
+    block = matrix[np.ix_(rows, candidates)]
+    if is_pairwise(clusterer) == "similarities":
+        return np.asarray(block.argmax(axis=1)).ravel()
+    if hasattr(block, "toarray"):  # entries that are not stored are far away
+        block = block.toarray()
+        block = np.where(block > 0, block, np.inf)
+    return np.asarray(block.argmin(axis=1)).ravel()
+
+
 def depends_on_size(clusterer: Any) -> bool:
     """Tell whether the clusters depend on the sample size, as those of density and graph clusterers do."""
     names = {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}

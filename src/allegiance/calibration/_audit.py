@@ -1,4 +1,4 @@
-"""The audit: how many labels are right, after a person has looked at a few that were drawn at random."""
+"""The audit: estimate how many labels are right from a review of a random sample."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from scipy.special import expit, logit
 from allegiance._core.parallel import resolve_seed
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number
 
-#: How a row came into an audit: only those drawn at random speak for the others.
+from ._logistic import fit_logistic
+
+#: How a row was chosen for an audit. Only random rows are representative.
 RANDOM, LEAST_TRUSTED, LISTED = "random", "least trusted", "listed"
 _Z95 = 1.959964
-#: Reviews that pull the weight of trust in the estimate to one.
+#: Pseudo-reviews that pull the weight of the score in the estimate toward one.
 _PSEUDO_REVIEWS = 10
-#: How much more or less than plain counting a review may count for.
-_LEAST_RATIO, _MOST_RATIO = 0.2, 1.5
-#: Prior deviations of the shift of the logit, of its slope and of the clusters, and the prior mean of the slope.
+#: Limits on the variance of the estimate relative to plain counting.
+_MIN_RATIO, _MAX_RATIO = 0.2, 1.5
+#: Prior standard deviations of the logit's shift and slope and of the cluster effects, and the slope's prior mean.
 _SHIFT, _SLOPE, _CLUSTER, _MEAN_SLOPE = 1.0, 0.7, 1.5, 0.6
-_STEPS = 30
-#: Clusters named in the sentence, at most, and the share of the wrong labels that they must hold.
-_NAMED, _MOST_OF_THEM = 3, 0.5
+#: Most clusters named in the sentence, and the share of the remaining wrong labels that they must contain.
+_MAX_NAMED, _MIN_WRONG_SHARE = 3, 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditSample:
-    """Rows to look at, and how each of them was chosen. Used as an array, it is the row numbers.
+    """Rows to review, and how each was chosen. As an array, it is the row numbers.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class AuditSample:
     drawn
         (m,) "random", "least trusted" or "listed".
     seed
-        What the random rows were drawn with; None if there are none.
+        Seed of the random rows; None if there are none.
     """
 
     rows: IntArray
@@ -46,7 +47,7 @@ class AuditSample:
 
     @classmethod
     def of(cls, rows: Any) -> AuditSample:
-        """Return rows as they came from ``audit_sample``; any others as a list of the user's own."""
+        """Return the rows of ``audit_sample`` unchanged, and other row numbers as the user's own list."""
         if isinstance(rows, AuditSample):
             return rows
         numbers = np.atleast_1d(np.asarray(rows))
@@ -55,7 +56,7 @@ class AuditSample:
         return cls(numbers.astype(np.int64), np.full(numbers.size, LISTED), None)
 
     def with_rows(self, rows: Any) -> AuditSample:
-        """Return the sample with more rows of the user's own choice."""
+        """Return the sample with additional rows chosen by the user."""
         more = np.setdiff1d(np.asarray(rows, dtype=np.int64), self.rows)
         drawn = np.concatenate([self.drawn, np.full(more.size, LISTED)])
         return AuditSample(np.concatenate([self.rows, more]), drawn, self.seed)
@@ -76,61 +77,61 @@ class AuditSample:
 
 
 def audit_sample(ranking: FloatArray, n: int, *, random: float = 0.5, seed: Any = 0) -> AuditSample:
-    """Choose labels to look at: a share of them at random, the others the first of the order of review.
+    """Choose labels to review: a share of them at random, the remaining ones first in the review order.
 
     Parameters
     ----------
     ranking
-        (n,) what labels are reviewed by, the lowest first; NaN for points without a label.
+        (n,) score of the review order, lowest first; NaN for points without a label.
     n
-        How many labels; all if there are fewer.
+        Number of labels; all if there are fewer.
     random
-        The share of them that is drawn at random.
+        Share of them that is drawn at random.
     seed
-        Of the random draw.
+        Seed of the random draw.
     """
     number, share = check_count(n, "n"), check_number(random, "random", low=0.0, closed=True)
     if share > 1.0:
         raise ValueError(f"random must be a share of the labels, at most 1, got {random!r}.")
-    labelled = np.flatnonzero(~np.isnan(ranking))
-    number = min(number, labelled.size)
+    labeled = np.flatnonzero(~np.isnan(ranking))
+    number = min(number, labeled.size)
     n_random = int(np.ceil(share * number))
-    first = labelled[np.argsort(ranking[labelled], kind="stable")][: number - n_random]
-    drawn_with = resolve_seed(seed)
-    others = np.setdiff1d(labelled, first)
-    chosen = np.sort(np.random.default_rng(drawn_with).choice(others, n_random, replace=False))
+    first = labeled[np.argsort(ranking[labeled], kind="stable")][: number - n_random]
+    resolved = resolve_seed(seed)
+    others = np.setdiff1d(labeled, first)
+    chosen = np.sort(np.random.default_rng(resolved).choice(others, n_random, replace=False))
     return AuditSample(
         np.concatenate([chosen, first]),
         np.array([RANDOM] * n_random + [LEAST_TRUSTED] * first.size, dtype="<U13"),
-        drawn_with if n_random else None,
+        resolved if n_random else None,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What a review of some labels says about all of them.
+    """Estimate of how many labels are right.
 
     Attributes
     ----------
     share_right
-        Share of right labels among all, NaN if none of the reviewed labels was drawn at random.
+        Share of all labels that are right; NaN if none of the reviewed labels was drawn at random.
     interval
-        95 % interval of ``share_right``. Without a random part, what is possible at all.
+        95% interval of ``share_right``. Without random rows, the range of possible values.
     wrong_left
-        Number of wrong labels among those not looked at.
+        Number of wrong labels among those not reviewed.
     interval_left
-        95 % interval of ``wrong_left``.
+        95% interval of ``wrong_left``.
     trust
-        (n,) chance that the label is right: 1 or 0 where it was looked at, NaN for noise. Without a random part, the
-        reviewed labels alone are not enough to say so, and the estimate leans on its prior.
+        (n,) probability that the label is right: 1 or 0 where it was reviewed, NaN for noise. Without random rows, it
+        relies on its prior.
     result
         The result with this trust.
     rows, right
-        (m,) the labels looked at, and whether each is right.
+        (m,) the reviewed rows, and whether each label is right.
     n_random, n_least, n_listed
-        How many of them were drawn at random, least trusted, or chosen otherwise.
+        How many of them were drawn at random, least trusted, or chosen by the user.
     n_unanswered
-        Rows of the sample without an answer. They are left out.
+        Rows of the sample without an answer.
     """
 
     share_right: float
@@ -148,37 +149,38 @@ class Audit:
     worst_clusters: tuple[Any, ...] = ()
 
     def sentence(self) -> str:
-        """Say what the audit found."""
-        looked = [
+        """Return the result as a sentence."""
+        reviewed = [
             f"{number:,} {what}"
             for number, what in (
                 (self.n_random, "drawn at random"),
                 (self.n_least, "least trusted"),
-                (self.n_listed, "of your own choice"),
+                (self.n_listed, "chosen by you"),
             )
             if number
         ]
-        looked[0] = looked[0].replace(" ", " label " if looked[0].startswith("1 ") else " labels ", 1)
+        reviewed[0] = reviewed[0].replace(" ", " label " if reviewed[0].startswith("1 ") else " labels ", 1)
         if not self.n_random:
             wrong = int((~self.right).sum())
             return (
-                f"{wrong:,} of {self.right.size:,} labels looked at are wrong. None of them was drawn at random, so "
-                "they do not speak for the others: look at some of audit_sample(60) (--audit 60)."
+                f"{wrong:,} of {self.right.size:,} reviewed labels are wrong. None of them was drawn at random, so "
+                "they are not representative: review some labels of audit_sample(60) (--audit 60)."
             )
         low, high = (100 * value for value in self.interval)
-        said = f"Right: {100 * self.share_right:.0f} % ({low:.0f} to {high:.0f}), from {_joined(looked)}; "
+        text = f"{100 * self.share_right:.0f}% of the labels are right (95% interval: {low:.0f}-{high:.0f}%), from "
+        text += f"{_join(reviewed)}; "
         left = f"{self.wrong_left:,.0f}"
-        said += f"about {left} wrong label{'' if left == '1' else 's'} left"
+        text += f"about {left} wrong label{'' if left == '1' else 's'} left"
         if self.worst_clusters and left != "0":
             plural = "" if len(self.worst_clusters) == 1 else "s"
-            said += f", most of them in cluster{plural} {_joined([str(name) for name in self.worst_clusters])}"
-        return said + "."
+            text += f", most of them in cluster{plural} {_join([str(name) for name in self.worst_clusters])}"
+        return text + "."
 
     def __repr__(self) -> str:
         return self.sentence()
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -191,17 +193,17 @@ def audit(
     classes: AnyArray,
     ranking: FloatArray,
 ) -> Audit:
-    """Say how many labels are right, given a review of some; the ``result`` is left empty.
+    """Estimate how many labels are right from a review of some of them; ``result`` stays empty.
 
     Parameters
     ----------
     rows
-        What :func:`audit_sample` returned, or row numbers of the user's own choice, which count as known but do not
-        speak for the others.
+        The result of :func:`audit_sample`, or row numbers chosen by the user, which are known but not
+        representative.
     right
-        (m,) truth values, whether each label is right; or the right labels. None or NaN where there is no answer.
+        (m,) whether each label is right; or the right labels. None or NaN where there is no answer.
     label, codes, ranking
-        (n,) labels, cluster numbers, and the order of review of all points, NaN for noise.
+        (n,) labels, cluster numbers, and review scores of all points, NaN for noise.
     classes
         (k,) labels of the clusters.
     """
@@ -213,17 +215,24 @@ def audit(
         raise ValueError("right has no answer: fill in at least one.")
     kept, y = numbers[answered], verdict[answered]
     is_random = drawn[answered] == RANDOM
-    labelled = np.flatnonzero(~np.isnan(ranking))
-    rest = np.setdiff1d(labelled, kept[~is_random])
+    labeled = np.flatnonzero(~np.isnan(ranking))
+    trust = _recalibrate(ranking, codes, kept, y)
+    # Random rows were not drawn from the least trusted ones, so they do not represent those without an answer.
+    skipped = numbers[~answered & (drawn == LEAST_TRUSTED)]
+    rest = np.setdiff1d(labeled, np.concatenate([kept[~is_random], skipped]))
     known_right, known_wrong = int(y[~is_random].sum()), int((~y[is_random]).sum())
     if is_random.any():
         share, low, high = _share_right(y[is_random], ranking[kept[is_random]], ranking[rest])
-        figures = [(known_right + value * rest.size) / labelled.size for value in (share, low, high)]
-        left = [max(0.0, (1.0 - value) * rest.size - known_wrong) for value in (share, high, low)]
+        expected, error = trust[skipped].sum(), _Z95 * np.sqrt((trust[skipped] * (1.0 - trust[skipped])).sum())
+        right_skipped = np.clip(expected + np.array([0.0, -error, error]), 0.0, skipped.size)
+        right_rest = np.array([share, low, high]) * rest.size
+        figures = ((known_right + right_rest + right_skipped) / labeled.size).tolist()
+        wrong = np.maximum(0.0, rest.size - right_rest - known_wrong) + skipped.size - right_skipped
+        left = wrong[[0, 2, 1]].tolist()
     else:
-        figures = [np.nan, known_right / labelled.size, (known_right + rest.size) / labelled.size]
-        left = [np.nan, 0.0, float(rest.size)]
-    trust = _recalibrated(ranking, codes, kept, y)
+        n_unknown = rest.size + skipped.size
+        figures = [np.nan, known_right / labeled.size, (known_right + n_unknown) / labeled.size]
+        left = [np.nan, 0.0, float(n_unknown)]
     counts = [int((drawn[answered] == kind).sum()) for kind in (RANDOM, LEAST_TRUSTED, LISTED)]
     return Audit(
         share_right=figures[0],
@@ -244,24 +253,26 @@ def audit(
 
 def _answers(right: Any, label: AnyArray, numbers: IntArray) -> tuple[BoolArray, BoolArray]:
     """Return which rows (m,) have an answer, and whether their labels are right."""
-    given = right.to_numpy() if hasattr(right, "to_numpy") else np.asarray(right)
-    if given.ndim != 1 or given.size != numbers.size:
-        raise ValueError(f"right must have one answer for each of the {numbers.size} rows, got shape {given.shape}.")
-    if given.dtype.kind == "b":
-        return np.ones(given.size, dtype=bool), given
-    if given.dtype.kind == "f":
-        answered = ~np.isnan(given)
+    answers = right.to_numpy() if hasattr(right, "to_numpy") else np.asarray(right)
+    if answers.ndim != 1 or answers.size != numbers.size:
+        raise ValueError(f"right must have one answer for each of the {numbers.size} rows, got shape {answers.shape}.")
+    if answers.dtype.kind == "b":
+        return np.ones(answers.size, dtype=bool), answers
+    if answers.dtype.kind == "f":
+        answered = ~np.isnan(answers)
     else:
-        answered = np.array([value is not None and value == value and value != "" for value in given.tolist()])
-    values = given[answered].tolist()
-    found = np.zeros(given.size, dtype=bool)
+        answered = np.array([value is not None and value == value and value != "" for value in answers.tolist()])
+    values = answers[answered].tolist()
+    is_right = np.zeros(answers.size, dtype=bool)
     if values and all(isinstance(value, bool | np.bool_) for value in values):
-        found[answered] = values
-    elif label.dtype.kind in "biuf" and given.dtype.kind in "biuf":
-        found[answered] = given[answered] == label[numbers[answered]]
+        is_right[answered] = values
+    elif label.dtype.kind in "biuf" and answers.dtype.kind in "biuf":
+        is_right[answered] = answers[answered] == label[numbers[answered]]
     else:
-        found[answered] = [_text(a) == _text(b) for a, b in zip(values, label[numbers[answered]].tolist(), strict=True)]
-    return answered, found
+        is_right[answered] = [
+            _text(a) == _text(b) for a, b in zip(values, label[numbers[answered]].tolist(), strict=True)
+        ]
+    return answered, is_right
 
 
 def _text(value: Any) -> str:
@@ -271,11 +282,11 @@ def _text(value: Any) -> str:
 
 def _check_rows(numbers: IntArray, ranking: FloatArray) -> None:
     if numbers.size == 0:
-        raise ValueError("rows is empty: look at some labels first, such as those of audit_sample(60).")
+        raise ValueError("rows is empty: review some labels first, such as those of audit_sample(60).")
     if numbers.min() < 0 or numbers.max() >= ranking.size:
         raise ValueError(f"rows must be between 0 and {ranking.size - 1}, got {numbers.min()} to {numbers.max()}.")
     if np.unique(numbers).size < numbers.size:
-        raise ValueError("rows has a row twice: give one answer for each.")
+        raise ValueError("rows contains a row twice: give one answer for each.")
     if np.isnan(ranking[numbers]).any():
         raise ValueError(
             f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."
@@ -283,10 +294,10 @@ def _check_rows(numbers: IntArray, ranking: FloatArray) -> None:
 
 
 def _share_right(y: BoolArray, t: FloatArray, T: FloatArray) -> tuple[float, float, float]:
-    """Return the share of right labels among those with scores ``T``, of which ``y`` are a random sample, and 95 %.
+    """Return the share of right labels and its 95% interval; ``y`` is a random sample of labels with scores ``T``.
 
-    Prediction-powered: the score predicts which labels are right, and the reviews correct it. Its weight is chosen by
-    the sample; the interval is Wilson's, with the effective number of reviews.
+    Prediction-powered inference: the score predicts which labels are right, and the reviews correct it. The sample
+    determines its weight; the interval is Wilson's, with the effective number of reviews.
     """
     y = y.astype(np.float64)
     m, n, spread = y.size, T.size, float(T.var())
@@ -294,58 +305,58 @@ def _share_right(y: BoolArray, t: FloatArray, T: FloatArray) -> tuple[float, flo
     weight = float(((y - y.mean()) * about).sum() + _PSEUDO_REVIEWS * spread)
     weight = float(np.clip(weight / max(float((about**2).sum()) + _PSEUDO_REVIEWS * spread, 1e-12), 0.0, 1.0))
     if y.min() == y.max():
-        weight = 0.0  # all alike: which of them the score prefers says nothing
+        weight = 0.0  # all answers are equal, so the score's weight cannot be estimated
     estimate = float(np.clip(y.mean() + weight * (T.mean() - t.mean()), 0.0, 1.0))
     residual, guess = y - weight * t, (y.sum() + 2) / (m + 4)
     pseudo = 4 * guess * (1 - guess)
     ratio = (((residual - residual.mean()) ** 2).sum() + pseudo) / (((y - y.mean()) ** 2).sum() + pseudo)
-    effective = m / np.clip(ratio, _LEAST_RATIO, _MOST_RATIO) * (n - 1) / max(n - m, 1)
+    effective = m / np.clip(ratio, _MIN_RATIO, _MAX_RATIO) * (n - 1) / max(n - m, 1)
     if m >= n:
         return float(y.mean()), float(y.mean()), float(y.mean())
     return estimate, *wilson(estimate, float(effective))
 
 
 def wilson(share: float, m: float) -> tuple[float, float]:
-    """Return the 95 % interval of a share that was seen in ``m`` reviews."""
+    """Return Wilson's 95% interval of a share observed in ``m`` reviews."""
     square = _Z95 * _Z95
     center = (share + square / (2 * m)) / (1 + square / m)
     half = _Z95 / (1 + square / m) * np.sqrt(max(share * (1 - share), 0.0) / m + square / (4 * m * m))
-    # At the ends the bound is the end itself, whatever rounding says.
+    # Rounding must not move a bound away from 0 or 1.
     low = 0.0 if share <= 0.0 else max(float(center - half), 0.0)
     return low, 1.0 if share >= 1.0 else min(float(center + half), 1.0)
 
 
-def _recalibrated(ranking: FloatArray, codes: IntArray, reviewed: IntArray, y: BoolArray) -> FloatArray:
-    """Return the chance (n,) of being right, by its posterior mode.
+def _recalibrate(ranking: FloatArray, codes: IntArray, reviewed: IntArray, y: BoolArray) -> FloatArray:
+    """Return the probability (n,) that each label is right, at the posterior mode.
 
-    logit p = z + shift + slope (z - mean z) + effect of the cluster, with z the logit of the score. Shift, slope and
-    effects are normal before the review, with deviations that labelled sets have shown.
+    logit p = z + shift + slope (z - mean z) + cluster effect, with z the logit of the score. Shift, slope and effects
+    have normal priors, with deviations measured on labeled datasets.
     """
     inner = ~np.isnan(ranking)
     z = logit(np.clip(np.where(inner, ranking, 0.5), 1e-3, 1 - 1e-3))
     about = z - z[inner].mean()
-    k = int(codes.max(initial=0)) + 1
-    precision = np.array([_SHIFT**-2, _SLOPE**-2, *[_CLUSTER**-2] * k])
-    cluster = np.maximum(codes, 0)
-    offset, b = z + _MEAN_SLOPE * about, np.zeros(2 + k)
-    B = np.column_stack([np.ones(reviewed.size), about[reviewed], np.eye(k)[cluster[reviewed]]])
-    for _ in range(_STEPS):
-        p = expit(offset[reviewed] + B @ b)
-        hessian = (B * (p * (1 - p))[:, None]).T @ B + np.diag(precision)
-        step = np.linalg.solve(hessian, B.T @ (y - p) - precision * b)
-        b += step * min(1.0, 3.0 / max(float(np.abs(step).max()), 1e-9))
-    chance = np.where(inner, expit(offset + b[0] + b[1] * about + b[2:][cluster]), np.nan)
-    chance[reviewed] = y
-    return chance
+    cluster, offset = np.maximum(codes, 0), z + _MEAN_SLOPE * about
+    b, effects = fit_logistic(
+        np.column_stack([np.ones(reviewed.size), about[reviewed]]),
+        cluster[reviewed],
+        y.astype(np.float64),
+        weights=np.ones(reviewed.size),
+        offset=offset[reviewed],
+        penalty=np.diag([_SHIFT**-2, _SLOPE**-2]),
+        effect_precision=np.full(int(codes.max(initial=0)) + 1, _CLUSTER**-2),
+    )
+    probability = np.where(inner, expit(offset + b[0] + b[1] * about + effects[cluster]), np.nan)
+    probability[reviewed] = y
+    return probability
 
 
 def _worst_clusters(trust: FloatArray, codes: IntArray, classes: AnyArray, reviewed: IntArray) -> tuple[Any, ...]:
-    """Return the clusters that hold most of the wrong labels left, if few do, in the order of their names."""
+    """Return the clusters that contain most of the remaining wrong labels, if they are few, sorted by name."""
     left = codes >= 0
     left[reviewed] = False
     wrong = np.bincount(codes[left], weights=1.0 - trust[left], minlength=len(classes))
     order = np.argsort(-wrong, kind="stable")
-    needed = int(np.searchsorted(np.cumsum(wrong[order]), _MOST_OF_THEM * wrong.sum())) + 1
-    if needed > _NAMED or len(classes) <= needed:
+    needed = int(np.searchsorted(np.cumsum(wrong[order]), _MIN_WRONG_SHARE * wrong.sum())) + 1
+    if needed > _MAX_NAMED or len(classes) <= needed:
         return ()
     return tuple(classes[place] for place in np.sort(order[:needed]))

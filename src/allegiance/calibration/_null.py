@@ -15,13 +15,17 @@ from allegiance._core.validation import FloatArray, is_sparse
 from ._replication import Agreement, Refit, Replication, above_chance, chance_share
 
 #: Null samples, in each of which two halves are clustered.
-_NULL_SAMPLES = 6
-#: Replication above chance that exceeds the first null sample's by the first number needs no more of them; if it does
-#: not exceed the mean by the second, the clustering is no better than one of null data.
-_CLEARLY_BETTER, _BETTER = 0.2, 0.05
+_NULL_SAMPLES = 12
+#: Replication above chance that exceeds the first two null samples' by this much needs no more of them.
+_CLEARLY_BETTER = 0.2
+#: It is better than in null data if it exceeds their mean by this many standard deviations, or if its doubt is less
+#: than this share of theirs.
+_BETTER, _LESS_DOUBT = 0.75, 0.8
 #: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
 #: combinations of these rows, which avoids a covariance matrix.
 _NULL_ROWS = 2000
+#: Depth of a valley between two modes, in standard errors.
+_VALLEY = 3.0
 
 
 def null_replication(rows: Any, result: Replication, refit: Refit, size: int, seed: int, threads: int) -> float | None:
@@ -48,9 +52,11 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
             return None
         agreement = Agreement.of(one, other).share
         null.append(above_chance(agreement, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
-        if observed > null[0] + _CLEARLY_BETTER:
+        if number == 1 and observed > max(null) + _CLEARLY_BETTER:
             return None
-    if observed > np.mean(null) + _BETTER:
+    if observed > np.mean(null) + _BETTER * np.std(null, ddof=1) or 1.0 - observed < _LESS_DOUBT * (
+        1.0 - np.mean(null)
+    ):
         return None
     return float(np.clip(result.share + (1.0 - result.chance) * (np.mean(null) - observed), 0.0, 1.0))
 
@@ -95,10 +101,11 @@ def _unimodal_margin(x: FloatArray) -> FloatArray:
     spread = min(deviation, float(np.subtract(*np.quantile(ordered, [0.75, 0.25]))) / 1.34) or deviation
 
     def is_unimodal(bandwidth: float) -> bool:
-        steps = np.diff(gaussian_filter1d(density, bandwidth * bins_per_unit, mode="nearest", truncate=5.0))
-        signs = np.sign(np.where(np.abs(steps) > 1e-9 * density.max(), steps, 0.0))
-        signs = signs[signs != 0]
-        return bool((np.diff(signs) > 0).sum() == 0)
+        sigma = bandwidth * bins_per_unit
+        smooth = gaussian_filter1d(density, sigma, mode="nearest", truncate=5.0)
+        # A valley counts if it lies below the peaks on both sides by more than the noise of the smoothed counts.
+        peaks = np.minimum(np.maximum.accumulate(smooth), np.maximum.accumulate(smooth[::-1])[::-1])
+        return bool((peaks - smooth <= _VALLEY * np.sqrt(peaks / (2.0 * np.sqrt(np.pi) * sigma))).all())
 
     if is_unimodal(0.2 * spread):
         return ordered

@@ -17,7 +17,7 @@ from allegiance._core.parameters import Parameters
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number
 
-from ._adapt import adapt, depends_on_size
+from ._adapt import adapt, as_clusterer, depends_on_size, is_pairwise, nearest_of
 from ._samples import Keys, mix, row_keys
 
 #: Subsamples that are always clustered, and most subsamples, unless the user sets their number.
@@ -30,8 +30,9 @@ _REPLICATION_ERROR, _CLUSTER_ERROR = 0.005, 0.01
 _SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
 #: Rows and entries of the sample that subsamples are drawn from.
 _SAMPLE_ROWS, _SAMPLE_ENTRIES = 20_000, 4_000_000
-#: Coverage of the prediction interval, and the number of labels that replicate or fail together.
-_LEVEL, _DESIGN_EFFECT = 0.9, 2.0
+#: Coverage of the prediction interval, and the number of labels that replicate or fail together (on the tuning
+#: populations). A replication rate this close to 1 cannot be told from 1.
+_LEVEL, _DESIGN_EFFECT, _NEAR_ONE = 0.9, 8.0, 0.99
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,15 +48,20 @@ class Calibration(Parameters):
         Number of subsamples to cluster, at least 2. By default 20, and as many more (at most 400) as it takes to bring
         the Monte Carlo error of replication below 0.005, as far as the size of the data allows.
     clusterer
-        The scikit-learn clusterer that made the labels, or a pipeline that ends in one, in the user's own coordinates.
-        It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
-        stand-in that best reproduces them.
+        The clusterer that made the labels: an estimator, a pipeline that ends in one, or a function from X to labels,
+        for X as the user passes it. It is cloned for each subsample. By default it is the estimator that was fitted;
+        if there are only labels, the stand-in that best reproduces them.
     rows_per_subsample
         Largest subsample size. By default 1,500, or 25 per cluster if that is more, or 10,000 for density and graph
         clusterers. A subsample never has more than half of the rows.
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
         large clusters contain several classes more often. It changes the review order, not trust.
+    groups
+        (n,) group of each row, such as a patient, a batch or a user. A subsample contains all rows of a group or none,
+        so that trust is the probability that a label replicates in new groups.
+    sample_weight
+        (n,) weights of the rows, passed to ``fit`` of the clusterer.
 
     Examples
     --------
@@ -74,6 +80,8 @@ class Calibration(Parameters):
     clusterer: Any = None
     rows_per_subsample: int | None = None
     size_prior: float = 0.25
+    groups: Any = None
+    sample_weight: Any = None
 
     @classmethod
     def resolve(cls, value: Any) -> Calibration | None:
@@ -84,11 +92,13 @@ class Calibration(Parameters):
             return cls()
         calibration = value if isinstance(value, Calibration) else cls(value)
         calibration.check()
-        return calibration
+        if calibration.clusterer is None:
+            return calibration
+        return replace(calibration, clusterer=as_clusterer(calibration.clusterer))
 
     def without_clusterer(self) -> Calibration:
-        """Return the same without the clusterer, for saved files."""
-        return replace(self, clusterer=None)
+        """Return the same without the clusterer and the data of single rows, for saved files."""
+        return replace(self, clusterer=None, groups=None, sample_weight=None)
 
     def check(self) -> None:
         """Raise an error that names the invalid parameter."""
@@ -99,12 +109,7 @@ class Calibration(Parameters):
         check_number(self.size_prior, "size_prior", low=0.0, closed=True)
         if self.clusterer is None:
             return
-        missing = [name for name in ("get_params", "fit") if not hasattr(self.clusterer, name)]
-        if missing or isinstance(self.clusterer, type):
-            raise TypeError(
-                "clusterer must be a scikit-learn clusterer, an instance with fit and get_params, or None, "
-                f"got {self.clusterer!r}."
-            )
+        as_clusterer(self.clusterer)
 
     def max_rows(self, k: int, clusterer: Any = None) -> int:
         """Return the largest subsample size for ``k`` clusters."""
@@ -159,17 +164,32 @@ class Replication(NamedTuple):
     @property
     def interval(self) -> tuple[float, float]:
         """90% prediction interval for the share in one independent sample; it may exceed 0 and 1."""
-        R, share = self.shares.size, self.share
-        if R < 2:
+        share, variances = self.share, [self.shares.var(ddof=1)] if self.shares.size > 1 else []
+        if self.kept.size > 1:
+            variances.append(self.kept.var(ddof=1))
+        if not variances:
             return share - 1.0, share + 1.0
-        n = float((self.times > 0).sum())
-        smoothed = (share * n + 1.0) / (n + 2.0)  # even if all labels replicate here, some may fail elsewhere
-        labels = _DESIGN_EFFECT * smoothed * (1.0 - smoothed) / n
-        between = float(self.kept.mean()) if self.kept.size else float(self.shares.mean())
-        # A full sample has twice the rows of a half; the more the comparisons differ, the larger the error.
-        variance = (self.shares.var(ddof=1) + (self.shares.mean() - between) ** 2) / 2.0 + labels
-        half = float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
-        return share - half, share + half
+        half = float(self._half_width(np.mean(variances), np.array(share), np.count_nonzero(self.times)))
+        return share - half, 1.0 if share >= _NEAR_ONE else share + half
+
+    def cluster_margins(self, codes: IntArray, k: int) -> FloatArray:
+        """Return the half-width (k,) of each cluster's 90% prediction interval."""
+        inner = codes >= 0
+        sizes = np.bincount(codes[inner], minlength=k)
+        rates = np.bincount(codes[inner], self.rate[inner], k) / np.maximum(sizes, 1)
+        by_subsample = _cluster_rates(codes, self.new, k)
+        variance = by_subsample.var(axis=0, ddof=1) / 2.0 if len(self.new) > 1 else np.ones(sizes.size)
+        return np.minimum(self._half_width(variance, rates, sizes), 1.0)
+
+    def _half_width(self, variance: Any, rate: FloatArray, n: Any) -> Any:
+        """Return the half-width of an interval from the variance over subsamples and that of n labels.
+
+        A sample has twice the rows of a half, so half of the variance of the difference of two halves is that of two
+        samples. Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
+        """
+        smoothed = (rate * n + 1.0) / (n + 2.0)
+        labels = _DESIGN_EFFECT * smoothed * (1.0 - smoothed) / np.maximum(n, 1)
+        return stdtrit(max(len(self.new) - 1, 1), (1 + _LEVEL) / 2) * np.sqrt(variance + labels)
 
     @property
     def above_chance(self) -> FloatArray:
@@ -323,7 +343,8 @@ class Refit(NamedTuple):
         """Cluster the rows ``inside`` and return the new cluster (m,) of every row."""
         from sklearn.metrics import pairwise_distances_argmin
 
-        half = take(self.rows, inside)
+        pairwise = is_pairwise(self.clusterer)
+        half = self.rows[np.ix_(inside, inside)] if pairwise else take(self.rows, inside)
         fitted = adapt(self.clusterer, half, self.rows, self.share)
         seeds = [name for name in fitted.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
         fitted.set_params(**dict.fromkeys(seeds, seed))
@@ -332,8 +353,8 @@ class Refit(NamedTuple):
         outside = np.flatnonzero(is_outside)
         labels = np.empty(is_outside.size, dtype=np.int64)
         try:
-            own = _fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
-            if outside.size and hasattr(fitted, "predict"):
+            own = fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
+            if outside.size and hasattr(fitted, "predict") and not pairwise:
                 own = np.concatenate([own, np.asarray(fitted.predict(take(self.rows, outside)))])
         except Exception as error:
             raise _ClustererError(f"{type(error).__name__}: {error}") from error
@@ -341,6 +362,8 @@ class Refit(NamedTuple):
         labels[inside] = own[: inside.size]
         if own.size > inside.size:
             labels[outside] = own[inside.size :]
+        elif outside.size and pairwise:
+            labels[outside] = own[nearest_of(self.clusterer, self.rows, outside, inside)]
         elif outside.size:
             remaining = take(self.rows, outside)
             if hasattr(fitted, "steps"):  # neighbors in the space of the clusterer
@@ -353,7 +376,7 @@ class _ClustererError(Exception):
     """The clusterer failed on a subsample."""
 
 
-def _fit_labels(clusterer: Any, rows: Any, weights: FloatArray | None = None) -> AnyArray:
+def fit_labels(clusterer: Any, rows: Any, weights: FloatArray | None = None) -> AnyArray:
     """Fit a clusterer and return the labels of its rows."""
     arguments = {}
     if weights is not None:
@@ -446,19 +469,22 @@ def _pair_weight(ratio: float) -> float:
 
 def _needed(result: Replication, codes: IntArray) -> int:
     """Return the number of subsamples that reduces the Monte Carlo errors to their targets."""
-    inner = codes >= 0
     R, splits = len(result.new), len(result.kept)
     if splits < 2 or R % 2:
         return _MAX_SUBSAMPLES
     w = result.pair_weight
     by_split = (1.0 - w) * result.shares.reshape(-1, 2).mean(axis=1)[:splits] + w * result.kept
     ratio = by_split.var(ddof=1) / splits / _REPLICATION_ERROR**2
-    sizes = np.bincount(codes[inner])
-    by_cluster = np.array(
-        [np.bincount(codes[inner], matches(codes, new)[inner]) / np.maximum(sizes, 1) for new in result.new]
-    )
-    cluster_variance = by_cluster.var(axis=0, ddof=1) @ sizes / sizes.sum() / R
+    sizes = np.bincount(codes[codes >= 0])
+    cluster_variance = _cluster_rates(codes, result.new, sizes.size).var(axis=0, ddof=1) @ sizes / sizes.sum() / R
     return int(np.ceil(R * max(ratio, cluster_variance / _CLUSTER_ERROR**2) / 2.0)) * 2
+
+
+def _cluster_rates(codes: IntArray, new: IntArray, k: int) -> FloatArray:
+    """Return the share (R, k) of each cluster's labels that each clustering reproduces."""
+    inner = codes >= 0
+    sizes = np.maximum(np.bincount(codes[inner], minlength=k), 1)
+    return np.array([np.bincount(codes[inner], matches(codes, labels)[inner], k) / sizes for labels in new])
 
 
 class Agreement(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,38 +41,45 @@ def row_priorities(seed: int, start: int, count: int) -> Keys:
 def content_keys(rows: Any) -> Keys:
     """Return a hash (n,) of the contents of each row of an array, a CSR matrix or a frame.
 
-    It is a sum over the entries that are not zero, so dense and sparse rows have the same keys.
+    It is a sum over the nonzero entries, so dense and sparse rows have the same keys.
     """
     with np.errstate(over="ignore"):
         if is_sparse(rows):
             matrix = rows.tocsr().astype(np.float64)
             entries = np.where(matrix.data == 0.0, 0, _entry_keys(matrix.data, matrix.indices)).astype(np.uint64)
-            sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-            return mix(sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]])
-        if hasattr(rows, "iloc"):
-            columns = [np.asarray(rows.iloc[:, number]) for number in range(rows.shape[1])]
-        elif hasattr(rows, "columns"):
-            columns = [np.asarray(rows[name]) for name in rows.columns]
-        else:
-            columns = list(np.asarray(rows).T)
+            return mix(_row_sums(entries, matrix.indptr))
         total = np.zeros(len(rows), dtype=np.uint64)
-        for number, column in enumerate(columns):
-            values = _as_numbers(column)
+        for number, values in enumerate(_columns(rows)):
             total += np.where(values == 0.0, np.uint64(0), _entry_keys(values, number))
         return mix(total)
+
+
+def _row_sums(entries: Keys, indptr: IntArray) -> Keys:
+    """Return the sums (n,) of a CSR matrix's entries, modulo 2**64."""
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
+    return sums[indptr[1:]] - sums[indptr[:-1]]
+
+
+def _columns(rows: Any) -> Iterator[FloatArray]:
+    """Yield the columns of an array or a frame as float64."""
+    if hasattr(rows, "iloc"):
+        return (_as_numbers(np.asarray(rows.iloc[:, number])) for number in range(rows.shape[1]))
+    if hasattr(rows, "columns"):
+        return (_as_numbers(np.asarray(rows[name])) for name in rows.columns)
+    return (_as_numbers(column) for column in np.asarray(rows).T)
 
 
 def _entry_keys(values: FloatArray, column: Any) -> Keys:
     """Return the hash of entries in one column, or in the columns (n,).
 
-    Entries are rounded to 32 bits of mantissa, so that a sum taken in another order moves no row.
+    Entries are rounded to 32 bits of mantissa, so that sums taken in another order give the same keys.
     """
     bits = (np.ascontiguousarray(values).view(np.uint64) + _HALF) & _KEPT
     return mix(bits + mix((np.atleast_1d(column) + 1).astype(np.uint64) * np.uint64(_STEP)))
 
 
 def _as_numbers(column: AnyArray) -> FloatArray:
-    """Return a column as float64; texts and other values as the hash of their text."""
+    """Return a column as float64; text and other values as the hash of their text."""
     if column.dtype.kind in "biuf":
         return column.astype(np.float64)
     if column.dtype.kind in "mM":
@@ -84,15 +92,76 @@ def _as_numbers(column: AnyArray) -> FloatArray:
 def row_keys(rows: Any, codes: AnyArray) -> Keys:
     """Return a hash (n,) of each row, different for every row.
 
-    Equal rows are numbered within their cluster: they are exchangeable, so the order of the rows does not matter.
+    It is a hash of the standardized contents, so that units, signs, the precision and the order of the columns do not
+    matter, and neither does the order of the rows. Rows that are equal after standardizing are told apart by their
+    contents, and equal rows are numbered within their cluster: they are exchangeable.
     """
-    keys = content_keys(rows)
-    order = np.lexsort((codes, keys))
+    keys = _standardized_keys(rows)
+    order = np.lexsort((codes, content_keys(rows), keys))
     return _numbered_keys(keys[order])[np.argsort(order, kind="stable")]
 
 
+def _standardized_keys(rows: Any) -> Keys:
+    """Return a hash (n,) of each row's standardized entries, which is a sum over the columns in any order.
+
+    Entries are rounded to 1/256 of the column's standard deviation, and signed so that the column's skewness is
+    positive. The hash of a column is salted with its kurtosis, not with its number.
+    """
+    with np.errstate(over="ignore"):
+        if not is_sparse(rows):
+            total = np.zeros(len(rows), dtype=np.uint64)
+            for values in _columns(rows):
+                total += _Standardizer.of(values, len(rows)).keys(values)
+            return mix(total)
+        matrix = rows.tocsc().astype(np.float64)
+        n, base, entries = matrix.shape[0], np.uint64(0), np.zeros(matrix.nnz, dtype=np.uint64)
+        for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+            values = matrix.data[start:stop]
+            column = _Standardizer.of(values, n)
+            zero = column.keys(np.zeros(1))[0]
+            base += zero
+            entries[start:stop] = column.keys(values) - zero
+        total = np.full(n, base, dtype=np.uint64)
+        np.add.at(total, matrix.indices, entries)
+        return mix(total)
+
+
+class _Standardizer(NamedTuple):
+    """Center, signed scale and salt of a column; symmetric columns have no sign."""
+
+    center: float
+    scale: float
+    is_symmetric: bool
+    salt: np.uint64
+
+    @classmethod
+    def of(cls, values: FloatArray, n: int) -> _Standardizer:
+        """Standardize a column of ``n`` entries, of which those that are not passed are 0."""
+        finite = values[np.isfinite(values)]
+        n_zeros = n - values.size
+        largest = float(np.abs(finite).max(initial=0.0))
+        if largest == 0.0:
+            return cls(0.0, 1.0, True, np.uint64(0))
+        finite = finite / largest
+        center = float(finite.sum()) / n
+        about = finite - center
+        deviation = float(np.sqrt(((about**2).sum() + n_zeros * center**2) / n))
+        if deviation < 1e-7:  # constant
+            return cls(center * largest, largest, True, np.uint64(0))
+        z, zero = about / deviation, -center / deviation
+        skewness, kurtosis = (float((z**p).sum() + n_zeros * zero**p) / n for p in (3, 4))
+        scale = deviation * largest * (-1.0 if skewness < 0.0 else 1.0)
+        return cls(center * largest, scale, abs(skewness) < 1e-6, np.uint64(round(1e4 * min(kurtosis, 1e9))))
+
+    def keys(self, values: FloatArray) -> Keys:
+        """Return the hash of each entry."""
+        z = np.clip(np.nan_to_num((values - self.center) / self.scale, posinf=1e9, neginf=-1e9, nan=1e8), -1e9, 1e9)
+        steps = np.rint(256.0 * (np.abs(z) if self.is_symmetric else z)).astype(np.int64)
+        return mix(steps.view(np.uint64) * np.uint64(_STEP) + mix(np.atleast_1d(self.salt)))
+
+
 def _numbered_keys(ascending: Keys) -> Keys:
-    """Return different keys for equal ones, which stand in a row."""
+    """Return distinct keys for equal ones, which are adjacent."""
     places = np.arange(ascending.size)
     first = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: ascending.size]
     rank = places - np.maximum.accumulate(np.where(first, places, 0)) if places.size else places

@@ -1,73 +1,85 @@
-"""The stand-in for a clusterer that is not known: the one that reproduces the labels best."""
+"""The stand-in for an unknown clusterer: the one that finds the labels by itself."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import chain, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
-#: A stand-in with a lower adjusted Rand index does not reproduce the labels: one that found its clusters unaided, and
-#: one that was started at the labels, which asks for more, since it keeps what is near an optimum.
-_REPRODUCED, _REPRODUCED_IF_STARTED = 0.6, 0.8
-#: One with this much needs no rival at all. Among more rows than are at hand, or than linkages take, that much will do.
-_SAME, _SAME_IN_A_SAMPLE = 0.9995, 0.98
-#: Most starts of k-means, whose number in the clustering at hand is not known, and the products of rows (3,000 at
-#: most), columns and clusters that all starts may take together.
-_STARTS, _PRODUCTS = 5, 10_000_000
-#: Labels at which a clusterer stays this much are its own.
-_ALIKE = 0.95
-#: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
-_FEW_ROWS = 3000
-#: Columns up to which mixtures with full covariances are tried, and members per column that such a cluster needs.
-_FEW_COLUMNS, _ROWS_PER_COLUMN = 64, 2
-#: Steps that k-means and mixtures take from the labels, if these were found in more rows than are at hand.
-_STEPS, _FEW_STEPS = 100, 2
+from ._adapt import adapt, is_pairwise
+from ._replication import fit_labels
+
+#: Adjusted Rand index from which a clusterer reproduces the labels, ends the search, and gives the same labels.
+#: Density clusterers are deterministic: with the right settings they find the labels exactly.
+_REPRODUCED, _REPRODUCED_WITH_NOISE, _ALIKE, _SAME = 0.8, 0.9, 0.95, 0.9995
+#: The same for k-means and mixtures started at the labels: if they keep so much, the labels are one of their optima.
+_OPTIMUM = 0.9
+#: A randomized clusterer reproduces labels that differ from its own by no more than its own under two seeds, with a
+#: tolerance, unless the index is so low that chance explains it.
+_TIE, _CHANCE = 0.05, 0.4
+#: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
+_MAX_ROWS = 3000
 #: Rows below which only k-means is tried.
-_LEAST_ROWS = 20
-_MIN_CLUSTER_SIZES = (5, 10, 15, 20, 30, 50)
-#: A cluster with fewer members may be what a linkage leaves over, which k-means started at it would keep.
-_LEFT_OVER = 3
+_MIN_ROWS = 20
+#: Starts of k-means at most, and the multiplications (rows x columns x clusters) of all starts together.
+_MAX_STARTS, _MAX_PRODUCTS = 5, 10_000_000
+#: Iterations from the labels: until convergence, or few if the labels come from more rows than the sample has.
+_STEPS, _STEPS_IN_SAMPLE = 100, 2
+#: Columns up to which mixtures with full or tied covariances are tried, and members per column that full ones need.
+_MAX_COLUMNS, _MEMBERS_PER_COLUMN = 64, 2
+#: Settings of HDBSCAN: those of most users, then rarer ones.
+_MIN_CLUSTER_SIZES, _RARER_SIZES, _MIN_SAMPLES = (100, 50, 30, 25, 20, 15, 10, 5), (40, 12, 8, 7, 6), (1, 3, 5, 10)
+#: Neighbors that make a core point of DBSCAN.
+_CORE_COUNTS = (5, *range(2, 5), *range(6, 16), 20, 25, 30)
+#: Resolutions that Leiden tries, in bisection for the number of clusters.
+_RESOLUTION_STEPS = 6
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """A clusterer that takes the place of the one that made the labels."""
+    """A clusterer that may have made the labels: a stand-in, or the user's own."""
 
     clusterer: Any
     name: str
     ari: float
-    """Adjusted Rand index of the labels and of what it finds: unaided, or started at the labels."""
-    unaided: bool
-    other: StandIn | None = None
-    """Another kind of clusterer that keeps every label, too. Nothing in the labels tells which made them."""
+    """Adjusted Rand index of the labels and the clusters it finds by itself. Noise counts as one more cluster."""
+    reproduces: bool
+    """Whether it finds the labels, or the labels are one of its many optima."""
+    is_known: bool = False
+    """Whether the user passed it."""
 
     @property
-    def reproduces(self) -> bool:
-        """Whether its clusters are those of the labels."""
-        return self.ari >= (_REPRODUCED if self.unaided else _REPRODUCED_IF_STARTED)
-
-    @property
-    def is_found(self) -> bool:
-        """Whether it found the labels unaided: if they do not come back, it is unstable, and still the right one."""
-        return self.unaided and self.ari >= _ALIKE
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether it found the labels unaided, or stayed at them."""
-        return self.unaided or self.ari >= _ALIKE
+    def margin(self) -> float:
+        """The least half-width of an interval: one minus the index if a stand-in does not reproduce the labels."""
+        return 0.0 if self.reproduces or self.is_known else 1.0 - max(self.ari, 0.0)
 
 
-def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequence[tuple[str, Any]] = ()) -> StandIn:
-    """Choose the clusterer that reproduces the labels best, in the space of the rows as given.
+class _Candidate(NamedTuple):
+    """A clusterer with the labels that it gives to the judged rows by itself, and when it starts at the labels."""
 
-    k-means and mixtures have many optima. They are started at the labels, which asks whether the labels are one of
-    these; linkages and HDBSCAN have one answer. For labels with noise HDBSCAN is asked first; the others are judged by
-    the points that have a label.
+    name: str
+    clusterer: Any
+    labels: AnyArray
+    kept: AnyArray | None = None
+
+
+def stand_in(
+    rows: Rows, codes: IntArray, *, n_total: int | None = None, others: Sequence[tuple[str, Any]] = ()
+) -> StandIn:
+    """Choose the clusterer that reproduces the labels, in the given or the standardized space, the cheapest first.
+
+    A clusterer reproduces the labels if it finds them by itself. k-means and mixtures have many optima: they also do if
+    the labels are an optimum, and no linkage finds exactly these labels. For labels with noise, only clusterers that
+    produce noise are tried.
 
     Parameters
     ----------
@@ -75,185 +87,296 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
         (m, d) dense or CSR, in an order that does not depend on how they were passed.
     codes
         (m,) cluster numbers, -1 for noise.
-    whole
-        Whether these are all rows that were clustered, and not a sample of them.
+    n_total
+        The number of rows that were clustered, if these are a sample of them.
     others
-        More candidates by name, such as those that an influence suggests, fitted unaided.
+        More candidates by name, such as those that an influence suggests.
     """
-    best = _best(rows, codes, whole, others)
-    if not best.name.startswith("k-means") or not best.reproduces:
-        return best
-    if not whole or is_sparse(rows) or not _LEAST_ROWS <= rows.shape[0] <= _FEW_ROWS or (codes < 0).any():
-        return best
-    mixture = _unmoved_mixture(rows, codes)
-    # k-means keeps each of its own labels. Where it does not, and a mixture does, the mixture made them.
-    return replace(best, other=mixture) if best.ari >= _SAME else mixture or best
-
-
-def _unmoved_mixture(rows: FloatArray, codes: IntArray) -> StandIn | None:
-    """Return a mixture with full covariances that keeps every label, if it does."""
-    from sklearn.metrics import adjusted_rand_score
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, clusterer, labels, _ in _mixtures(rows, codes, _STEPS, ("full",), rows_per_column=0):
-            ari = float(adjusted_rand_score(codes, labels))
-            if ari >= _SAME:
-                return StandIn(clusterer, name, ari, unaided=False)
-    return None
-
-
-def _best(rows: Rows, codes: IntArray, whole: bool, others: Sequence[tuple[str, Any]]) -> StandIn:
-    """Return the candidate with the greatest adjusted Rand index."""
-    from sklearn.metrics import adjusted_rand_score
-
-    inner = codes >= 0
-    smallest = np.bincount(codes[inner])
-    left_over = smallest[smallest > 0].min(initial=codes.size) < _LEFT_OVER
-    part, own = rows[inner], codes[inner]
-    # Each search ends all if it finds what is as good as this.
-    same = _SAME if whole and own.size <= _FEW_ROWS else _SAME_IN_A_SAMPLE
-    searches = [(same, own, _usual(part, own, whole, others)), (0.0, own, _costly(part, own, whole))]
-    if not inner.all():
-        searches.insert(0, (_REPRODUCED, codes, _density(rows, codes)))
+    search = _Search(rows, codes, n_total or rows.shape[0])
+    stages = search.density_stages() if search.has_noise else search.stages(others)
     best = StandIn(None, "", -np.inf, False)
-    with warnings.catch_warnings():
+    best_evidence = (False, -np.inf)
+    with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for enough, judged, candidates in searches:
-            for name, clusterer, labels, unaided in candidates:
-                ari = float(adjusted_rand_score(judged[: labels.size], labels))
-                # What is found without help is the better evidence.
-                if best.clusterer is None or (round(ari, 3), unaided) > (round(best.ari, 3), best.unaided):
-                    best = StandIn(clusterer, name, ari, unaided)
-                if best.ari >= _SAME and not left_over:
-                    return best
-            if best.ari >= enough and not left_over:
+        for stage in stages:
+            for candidate in stage:
+                choice, kept = search.judge(candidate)
+                evidence = (kept >= _SAME, choice.ari)
+                if evidence > best_evidence:
+                    best, best_evidence = choice, evidence
+                if choice.ari >= _SAME:
+                    return choice
+            if best_evidence[0] or best.ari >= _ALIKE:
                 return best
-    return best
+        if best.ari < _CHANCE:
+            return best
+        return replace(best, reproduces=best.reproduces or search.varies_as_much(best))
 
 
-Candidate = tuple[str, Any, AnyArray, bool]
+def refit_known(
+    clusterer: Any, rows: Any, codes: IntArray, *, n_total: int, max_rows: int, weights: FloatArray | None = None
+) -> StandIn:
+    """Refit the clusterer that the user passed on at most ``max_rows`` rows, and compare its clusters with the labels.
+
+    Labels that differ from its clusters no more than these differ under two seeds are reproduced.
+    """
+    search = _Search(rows, codes, n_total, max_rows)
+    if is_pairwise(clusterer):
+        search.few = rows[:max_rows, :max_rows]
+    search.weights = None if weights is None else weights[:max_rows]
+    name = " ".join(repr(clusterer).split())
+    with on_one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            labels = search.labels(clusterer, seed=None)
+        except Exception:  # replicates report what it raises
+            return StandIn(clusterer, name, np.nan, True, is_known=True)
+        choice = search.judge(_Candidate(name, clusterer, labels))[0]
+        reproduces = choice.ari >= _REPRODUCED or search.varies_as_much(choice)
+        return replace(choice, reproduces=reproduces, is_known=True)
 
 
-def _density(rows: Rows, codes: IntArray) -> Iterator[Candidate]:
-    """Yield HDBSCAN with several sizes of the smallest cluster, fitted to the first rows."""
-    from sklearn.cluster import HDBSCAN
+class _Search:
+    """The rows on which candidates are judged, and the candidates in stages of rising cost."""
 
-    few = rows[:_FEW_ROWS]
-    for size in _MIN_CLUSTER_SIZES:
-        if size <= few.shape[0]:
-            shrunk = max(2, round(size * few.shape[0] / codes.size))
-            labels = HDBSCAN(min_cluster_size=shrunk, copy=True).fit_predict(few)
-            yield f"HDBSCAN (min_cluster_size={size})", HDBSCAN(min_cluster_size=size, copy=True), labels, True
-    if few.shape[0] < _MIN_CLUSTER_SIZES[0]:
-        yield "HDBSCAN", HDBSCAN(min_cluster_size=2, copy=True), np.zeros(few.shape[0], dtype=np.int64), True
+    def __init__(self, rows: Any, codes: IntArray, n_total: int, max_rows: int = _MAX_ROWS) -> None:
+        self.rows, self.codes, self.n_total = rows, codes, n_total
+        self.few, self.own = rows[:max_rows], codes[:max_rows]
+        self.weights: FloatArray | None = None
+        self.k = np.unique(codes[codes >= 0]).size
+        self.has_noise = bool((codes < 0).any())
+        self.is_whole = n_total <= self.few.shape[0]
+
+    def judge(self, candidate: _Candidate) -> tuple[StandIn, float]:
+        """Compare the labels of a candidate with those of the user; return the index it keeps when started there."""
+        from sklearn.metrics import adjusted_rand_score
+
+        ari, kept = float(adjusted_rand_score(self.own, candidate.labels)), 0.0
+        if candidate.kept is not None:
+            kept = float(adjusted_rand_score(self.codes[: candidate.kept.size], candidate.kept))
+        enough = _REPRODUCED_WITH_NOISE if self.has_noise else _REPRODUCED
+        return StandIn(candidate.clusterer, candidate.name, ari, kept >= _OPTIMUM or ari >= enough), kept
+
+    def stages(self, others: Sequence[tuple[str, Any]]) -> Iterator[Iterator[_Candidate]]:
+        """Yield candidates for labels without noise."""
+        small = is_sparse(self.few) or self.few.shape[0] < _MIN_ROWS
+        linkages = self._linkages() if self.is_whole and not small else iter(())
+        yield chain(self._kmeans(), self._others(others), linkages)
+        if small:
+            return
+        yield self._mixtures()
+        if not self.is_whole:
+            yield self._linkages()
+        yield chain(self._leiden(), self._hdbscan(self._sizes[-2:]), self._spectral())
+
+    def density_stages(self) -> Iterator[Iterator[_Candidate]]:
+        """Yield candidates for labels with noise."""
+        if is_sparse(self.few):
+            yield self._hdbscan(_MIN_CLUSTER_SIZES[-1:])
+            return
+        yield chain(self._hdbscan(self._sizes), self._dbscan("DBSCAN", self.few))
+        if self.is_uneven:
+            standardized = self._dbscan("DBSCAN on standardized columns", self.standardized)
+            yield chain(self._hdbscan(self._sizes[-3:], plain=False), standardized)
+        yield self._rarer_hdbscan()
+
+    def _spaces(self, name: str, clusterer: Any) -> Iterator[tuple[str, Any]]:
+        """Yield a clusterer in the given space, and in that of standardized columns if they differ."""
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        yield name, clusterer
+        if self.is_uneven:
+            yield f"{name} on standardized columns", make_pipeline(StandardScaler(), clusterer)
+
+    @cached_property
+    def is_uneven(self) -> bool:
+        """Whether standardizing the columns changes anything."""
+        if is_sparse(self.few):
+            return False
+        deviations = self.few.std(axis=0)
+        return bool(deviations.max(initial=0.0) > 1.01 * deviations.min(initial=np.inf))
+
+    @cached_property
+    def standardized(self) -> FloatArray:
+        """The judged rows (m, d) with standardized columns."""
+        from sklearn.preprocessing import StandardScaler
+
+        return np.asarray(StandardScaler().fit_transform(self.few))
+
+    def _distances(self, rows: FloatArray) -> FloatArray:
+        """Return the distances (m, m) between the judged rows."""
+        from sklearn.metrics import euclidean_distances
+
+        distances: FloatArray = euclidean_distances(rows)
+        np.fill_diagonal(distances, 0.0)
+        return (distances + distances.T) / 2.0
+
+    def _kmeans(self) -> Iterator[_Candidate]:
+        """Yield k-means, by itself and started at the labels."""
+        from sklearn.cluster import KMeans
+
+        starts = _MAX_PRODUCTS // (self.few.shape[0] * self.few.shape[1] * self.k)
+        blank = KMeans(self.k, n_init=int(np.clip(starts, 1, _MAX_STARTS)))
+        for name, clusterer in self._spaces("k-means", blank):
+            rows = self.rows
+            if clusterer is not blank:
+                rows = clusterer[:-1].fit_transform(rows)
+            steps = _STEPS if self.is_whole else _STEPS_IN_SAMPLE
+            started = KMeans(self.k, init=_means(rows, self.codes), n_init=1, max_iter=steps)
+            yield _Candidate(name, clusterer, self.labels(clusterer), started.fit_predict(rows))
+
+    def _others(self, others: Sequence[tuple[str, Any]]) -> Iterator[_Candidate]:
+        for name, clusterer in others:
+            yield _Candidate(name, clusterer, self.labels(clusterer))
+
+    def _linkages(self) -> Iterator[_Candidate]:
+        """Yield hierarchical clusterings, from one computation of the distances."""
+        from scipy.cluster.hierarchy import linkage
+        from scipy.spatial.distance import squareform
+        from sklearn.cluster import AgglomerativeClustering
+
+        distances = squareform(self._distances(self.few), checks=False)
+        for method in ("ward", "average", "complete", "single"):
+            name = "Ward's method" if method == "ward" else f"{method} linkage"
+            labels = _cut(linkage(distances, method), self.k)
+            yield _Candidate(name, AgglomerativeClustering(self.k, linkage=method), labels)
+            if method == "ward" and self.is_uneven:
+                _, (name, clusterer) = self._spaces(name, AgglomerativeClustering(self.k))
+                yield _Candidate(name, clusterer, self.labels(clusterer))
+
+    def _mixtures(self) -> Iterator[_Candidate]:
+        """Yield Gaussian mixtures, by themselves and started at the labels."""
+        from sklearn.mixture import GaussianMixture
+
+        rows, (_, place, sizes) = self.few, np.unique(self.own, return_inverse=True, return_counts=True)
+        means, steps = _means(rows, self.own), _STEPS if self.is_whole else _STEPS_IN_SAMPLE
+        residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
+        for kind in ("full", "diag", "tied", "spherical"):
+            if kind in ("full", "tied") and rows.shape[1] > _MAX_COLUMNS:
+                continue
+            if kind == "full" and np.median(sizes) < _MEMBERS_PER_COLUMN * rows.shape[1]:
+                continue  # any labels are an optimum
+            clusterer = GaussianMixture(self.k, covariance_type=kind, reg_covar=reg)
+            started = GaussianMixture(
+                sizes.size, covariance_type=kind, reg_covar=reg, max_iter=steps, weights_init=sizes / sizes.sum(),
+                means_init=means, precisions_init=_precisions(residuals, place, sizes, kind, reg),
+            )  # fmt: skip
+            try:
+                labels, kept = self.labels(clusterer), started.fit_predict(rows)
+            except (ValueError, NotImplementedError, np.linalg.LinAlgError):  # the second with array API dispatch
+                continue
+            yield _Candidate(f"a Gaussian mixture ({kind})", clusterer, labels, kept)
+
+    def _leiden(self) -> Iterator[_Candidate]:
+        """Yield Leiden with the resolution that gives the number of clusters of the labels, if igraph is installed."""
+        if find_spec("igraph") is None:
+            return
+        from allegiance.clusterers import Leiden
+
+        graph = Leiden()._connectivities(self.few)
+        low, resolution, high = 0.0, 1.0, np.inf
+        for _ in range(_RESOLUTION_STEPS):
+            labels = Leiden(resolution, metric="precomputed").fit_predict(graph)
+            yield _Candidate(f"Leiden (resolution={resolution:.2g})", Leiden(resolution), labels)
+            n_clusters = int(labels.max()) + 1
+            if n_clusters == self.k:
+                return
+            low, high = (resolution, high) if n_clusters < self.k else (low, resolution)
+            resolution = 2.0 * resolution if np.isinf(high) else (low + high) / 2.0
+
+    def _spectral(self) -> Iterator[_Candidate]:
+        from sklearn.cluster import SpectralClustering
+
+        clusterer = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
+        yield _Candidate("spectral clustering (nearest_neighbors)", clusterer, self.labels(clusterer))
+
+    def _hdbscan(
+        self, sizes: Sequence[int], counts: Sequence[int | None] = (None,), method: str = "eom", *, plain: bool = True
+    ) -> Iterator[_Candidate]:
+        """Yield HDBSCAN with these settings, in the given space or in that of standardized columns."""
+        from sklearn.cluster import HDBSCAN
+
+        for size, count in product(sizes, counts):
+            if (count or size) <= self.few.shape[0]:
+                settings = [f"min_cluster_size={size}", *([f"min_samples={count}"] if count else [])]
+                title = f"HDBSCAN ({', '.join([*settings, *(['leaf'] if method == 'leaf' else [])])})"
+                own = HDBSCAN(size, min_samples=count, cluster_selection_method=method, copy=True)
+                name, clusterer = list(self._spaces(title, own))[0 if plain else -1]
+                yield _Candidate(name, clusterer, self.labels(clusterer))
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Values of ``min_cluster_size`` that the smallest cluster allows, the largest first."""
+        members = np.bincount(self.codes[self.codes >= 0])
+        smallest = members[members > 0].min() * self.n_total / self.codes.size
+        return [size for size in _MIN_CLUSTER_SIZES if size <= max(smallest, _MIN_CLUSTER_SIZES[-1])]
+
+    def _rarer_hdbscan(self) -> Iterator[_Candidate]:
+        yield from self._hdbscan(self._sizes[:3], method="leaf")
+        usual = sorted(self._sizes, key=lambda size: abs(size - 15))
+        yield from self._hdbscan(usual[:2], _MIN_SAMPLES)
+        yield from self._hdbscan([size for size in _RARER_SIZES if size <= self._sizes[0] + 5])
+
+    def _dbscan(self, name: str, rows: FloatArray) -> Iterator[_Candidate]:
+        """Yield DBSCAN with the count and the radius that best separate noise from clusters.
+
+        A point is noise if the radius is below its threshold: the least radius that reaches a core point.
+        """
+        from sklearn.cluster import DBSCAN
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        noise = self.own < 0
+        if not self.is_whole or not noise.any() or noise.all():
+            return
+        distances, best = self._distances(rows), (np.inf, 0.0, 0)
+        counts = np.array([count for count in _CORE_COUNTS if count <= len(rows)])
+        core = np.partition(distances, counts - 1, axis=1)[:, counts - 1]
+        for place, count in enumerate(counts.tolist()):
+            thresholds = np.maximum(distances, core[:, place]).min(axis=1)
+            order = np.argsort(thresholds, kind="stable")
+            errors = np.cumsum(np.where(noise[order], 1, -1))[:-1]  # of a radius after each of the thresholds
+            at = int(errors.argmin())
+            best = min(best, (float(errors[at]), float(thresholds[order[at : at + 2]].mean()), count))
+        clusterer = DBSCAN(best[1], min_samples=best[2])
+        labels = clusterer.fit_predict(rows)
+        if rows is not self.few:
+            clusterer = make_pipeline(StandardScaler(), clusterer)
+        yield _Candidate(f"{name} (eps={best[1]:.3g}, min_samples={best[2]})", clusterer, labels)
+
+    def varies_as_much(self, choice: StandIn) -> bool:
+        """Tell whether a randomized clusterer differs from the labels no more than from itself with another seed."""
+        from sklearn.metrics import adjusted_rand_score
+
+        if not any(name.endswith("random_state") for name in choice.clusterer.get_params()):
+            return False
+        one, other = (self.labels(choice.clusterer, seed) for seed in (0, 1))
+        return bool(choice.ari >= adjusted_rand_score(one, other) - _TIE)
+
+    def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
+        """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""
+        fitted = adapt(clusterer, self.few, self.few, self.few.shape[0] / self.n_total)
+        parameters = fitted.get_params()
+        seeds = [name for name in parameters if name.rsplit("__", 1)[-1] == "random_state"]
+        fitted.set_params(**{name: seed or 0 for name in seeds if seed is not None or parameters[name] is None})
+        return fit_labels(fitted, self.few, self.weights)
 
 
-def _usual(rows: Rows, codes: IntArray, whole: bool, others: Sequence[tuple[str, Any]]) -> Iterator[Candidate]:
-    """Yield k-means, what the influence suggests, and Ward's method where it is not costly."""
-    from sklearn.base import clone
-    from sklearn.preprocessing import Normalizer, StandardScaler
+def _cut(tree: FloatArray, k: int) -> IntArray:
+    """Return the k clusters (m,) of a linkage matrix."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    steps = _STEPS if whole else _FEW_STEPS
-    yield _kmeans("k-means", rows, codes, steps)
-    uneven = _is_uneven(rows)
-    if uneven:
-        yield _kmeans("k-means on standardised columns", rows, codes, steps, StandardScaler())
-    for name, clusterer in others:
-        if name == "cosine":
-            yield _kmeans("k-means on rows of length one", rows, codes, steps, Normalizer())
-        else:
-            yield name, clusterer, np.asarray(clone(clusterer).fit_predict(rows)), True
-    if whole and not is_sparse(rows) and _LEAST_ROWS <= rows.shape[0] <= _FEW_ROWS:
-        yield from _linkages(rows, np.unique(codes).size, ("ward",), uneven)
-
-
-def _costly(rows: Rows, codes: IntArray, whole: bool) -> Iterator[Candidate]:
-    """Yield mixtures and linkages, judged by the first rows."""
-    if is_sparse(rows) or rows.shape[0] < _LEAST_ROWS:
-        return
-    few, codes, whole = rows[:_FEW_ROWS], codes[:_FEW_ROWS], whole and rows.shape[0] <= _FEW_ROWS
-    yield from _mixtures(few, codes, _STEPS if whole else _FEW_STEPS)
-    linkages = ("average", "complete", "single") if whole else ("ward", "average", "complete", "single")
-    yield from _linkages(few, np.unique(codes).size, linkages, _is_uneven(few))
-
-
-def _is_uneven(rows: Rows) -> bool:
-    """Tell whether standardising the columns changes anything."""
-    if is_sparse(rows):
-        return False
-    deviations = rows.std(axis=0)
-    return bool(deviations.max(initial=0.0) > 1.01 * deviations.min(initial=np.inf))
-
-
-def _linkages(rows: FloatArray, k: int, linkages: Sequence[str], uneven: bool) -> Iterator[Candidate]:
-    """Yield hierarchical clusterings; Ward's on standardised columns, too, where these differ."""
-    from sklearn.cluster import AgglomerativeClustering
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    for linkage in linkages:
-        name = "Ward's method" if linkage == "ward" else f"{linkage} linkage"
-        clusterer = AgglomerativeClustering(k, linkage=linkage)
-        yield name, clusterer, clusterer.fit_predict(rows), True
-        if linkage == "ward" and uneven:
-            pipeline = make_pipeline(StandardScaler(), AgglomerativeClustering(k))
-            yield f"{name} on standardised columns", pipeline, pipeline.fit_predict(rows), True
-
-
-def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = None) -> Candidate:
-    """Return k-means, started at the labels, behind a transformer or without one."""
-    from sklearn.cluster import KMeans
-    from sklearn.pipeline import make_pipeline
-
-    if scaler is not None:
-        rows = scaler.fit_transform(rows)
-    means = _means(rows, codes)
-    labels = KMeans(len(means), init=means, n_init=1, max_iter=steps).fit_predict(rows)
-    starts = _PRODUCTS // (min(rows.shape[0], _FEW_ROWS) * rows.shape[1] * len(means))
-    clusterer = KMeans(len(means), n_init=int(np.clip(starts, 1, _STARTS)))
-    from sklearn.base import clone
-
-    return name, clusterer if scaler is None else make_pipeline(clone(scaler), clusterer), labels, False
+    m = tree.shape[0] + 1
+    nodes, parts = m + np.arange(m - k).repeat(2), tree[: m - k, :2].astype(np.int64).ravel()
+    edges = coo_array((np.ones(nodes.size), (nodes, parts)), shape=(2 * m, 2 * m))
+    return np.asarray(connected_components(edges, directed=False)[1][:m])
 
 
 def _means(rows: Rows, codes: IntArray) -> FloatArray:
     """Return the means (k, d) of the clusters that occur."""
     return np.array([np.asarray(rows[codes == c].mean(axis=0)).ravel() for c in np.unique(codes)])
-
-
-def _mixtures(
-    rows: FloatArray,
-    codes: IntArray,
-    steps: int,
-    kinds: Sequence[str] = ("full", "diag", "tied", "spherical"),
-    rows_per_column: int = _ROWS_PER_COLUMN,
-) -> Iterator[Candidate]:
-    """Yield Gaussian mixtures of some kinds, started at the labels."""
-    from sklearn.mixture import GaussianMixture
-
-    present, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
-    means = _means(rows, codes)
-    residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
-    for kind in kinds:
-        if kind in ("full", "tied") and rows.shape[1] > _FEW_COLUMNS:
-            continue
-        if kind == "full" and np.median(sizes) < rows_per_column * rows.shape[1]:
-            continue  # with so few members any labels are an optimum
-        try:
-            started = GaussianMixture(
-                present.size, covariance_type=kind, reg_covar=reg, max_iter=steps, weights_init=sizes / sizes.sum(),
-                means_init=means, precisions_init=_precisions(residuals, place, sizes, kind, reg),
-            )  # fmt: skip
-            labels = started.fit_predict(rows)
-        except (ValueError, NotImplementedError, np.linalg.LinAlgError):  # the second where array API dispatch is on
-            continue
-        yield (
-            f"a Gaussian mixture ({kind})",
-            GaussianMixture(present.size, covariance_type=kind, reg_covar=reg),
-            labels,
-            False,
-        )
 
 
 def _precisions(residuals: FloatArray, place: IntArray, sizes: IntArray, kind: str, reg: float) -> FloatArray:

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from allegiance._core.progress import Verbose
 from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
+from ._adapt import is_pairwise
+from ._logistic import fit_logistic
 from ._null import null_replication
 from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
 from ._samples import row_keys
-from ._stand_in import stand_in
+from ._stand_in import StandIn, refit_known, stand_in
 
-#: Prior standard deviation of the effects of clusters on the logit; each member counts once against it.
-_EFFECTS = 0.6
-#: Holds the slopes of the two scores, which are standardised, together.
-_RIDGE = 0.03
-#: Added to both slopes where points are ordered for review, which must not tie where trust is flat.
-_LEAST_SLOPE = 0.05
-_NEWTON_STEPS = 4
-#: A logit whose chance is 1 in double precision.
+#: Prior standard deviation of cluster effects on the logit, and the penalty on the difference of the two slopes.
+_EFFECTS, _RIDGE = 0.6, 0.03
+#: Review order: least slope of both scores, which avoids ties, and the weight of item consensus (in deviations).
+_MIN_SLOPE, _CONSENSUS = 0.05, 0.25
+#: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
 #: Neighbours that agree less than this, above chance, while labels come back less than that, are what shuffling leaves.
 _INCOHERENT, _LOST = 0.1, 0.2
 _UNRELATED = (
-    "The labels look unrelated to the data: neighbouring points share a label hardly more often than chance, and no "
-    "repeat brings the labels back. Check that labels and rows are in the same order."
+    "The labels look unrelated to the data: neighboring points share a label hardly more often than by chance, and the "
+    "labels do not replicate. Check that labels and rows are in the same order."
 )
-#: Subsamples for a second clusterer that gives the same labels.
-_RIVAL_SUBSAMPLES = 10
-#: Halves that agree this much more with each other than with the labels find other clusters: for a clusterer that made
-#: the labels, and for one that may not have.
-_GAP, _SMALL_GAP = 0.2, 0.05
+#: Halves that agree this much more with each other than with the labels find other clusters.
+_GAP = 0.2
+#: A stand-in with this adjusted Rand index is right, even if the labels do not replicate.
+_FOUND = 0.95
 #: Points whose neighbours are looked up.
 _QUERIES = 500
 #: Points below which neighbours say nothing.
@@ -56,6 +53,7 @@ _LEAST_POINTS = 20
     reach=floats("k", low=0.0, infinite=True),
     share=Number(0.0, 1.0),
     margins=floats(2, low=0.0),
+    cluster_margins=floats("k", low=0.0),
     chance=Number(0.0, 1.0),
     null_replication=OrNone(Number(0.0, 1.0)),
     note=Text(),
@@ -95,6 +93,7 @@ class TrustMap:
     reach: FloatArray
     share: float
     margins: FloatArray
+    cluster_margins: FloatArray
     chance: float
     null_replication: float | None
     note: str
@@ -133,7 +132,7 @@ class TrustMap:
 
     def cluster_intervals(self, shares: FloatArray) -> FloatArray:
         """Return the 90% prediction interval (k, 2) of the replication (k,) of each cluster."""
-        return np.clip(np.column_stack([shares - self.margins[0], shares + self.margins[1]]), 0.0, 1.0)
+        return np.clip(np.column_stack([shares - self.cluster_margins, shares + self.cluster_margins]), 0.0, 1.0)
 
     def above_chance(self, share: float) -> float:
         """Return a share of labels that come back, above chance."""
@@ -161,6 +160,8 @@ def calibrate(
     reach: FloatArray,
     clusterer: Any = None,
     others: Sequence[tuple[str, Any]] = (),
+    groups: AnyArray | None = None,
+    weights: FloatArray | None = None,
     n_total: int | None = None,
     seed: int = 0,
     threads: int = 1,
@@ -182,55 +183,59 @@ def calibrate(
         The estimator that made the labels, where ``calibration`` names none; None if it is not known.
     others
         More stand-ins by name.
+    groups, weights
+        (m,) each: subsamples contain whole groups; ``sample_weight`` of the clusterer.
     n_total
         Number of rows that the sample was drawn from.
     seed, threads, verbose
         As in :func:`replicate`.
     """
+    from sklearn.utils.validation import has_fit_parameter
+
     calibration.check()
     codes = np.asarray(codes)
     if not (codes >= 0).any():
         raise ValueError("labels are all noise (-1): there is no label whose trust could be measured.")
     keys = row_keys(rows, codes)
     order = np.argsort(keys, kind="stable")
-    rows, codes, own, close = take(rows, order), codes[order], own_affinity[order], closeness[order]
-    whole = n_total is None or n_total <= codes.size
+    codes, own, close = codes[order], own_affinity[order], closeness[order]
+    known = calibration.clusterer if calibration.clusterer is not None else clusterer
+    pairwise = known is not None and is_pairwise(known) is not None
+    rows = rows[np.ix_(order, order)] if pairwise else take(rows, order)
+    groups, weights = (None if values is None else np.asarray(values)[order] for values in (groups, weights))
     if codes.size < 2 or reach.size < 2:
         return _certain(reach)
-    chosen, known = None, calibration.clusterer if calibration.clusterer is not None else clusterer
+    total = max(n_total or codes.size, codes.size)
     if known is None:
-        chosen = stand_in(_moderate(rows), codes, whole=whole, others=others)
-        known = chosen.clusterer
+        source = stand_in(_as_floats(rows), codes, n_total=total, others=others)
+        last = source.clusterer[-1] if hasattr(source.clusterer, "steps") else source.clusterer
+        weights = weights if has_fit_parameter(last, "sample_weight") else None
+    else:
+        max_rows = 2 * subsample_size(known, codes.size, reach.size, calibration)
+        source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
     found = replicate(
-        rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total,
-        keys=keys[order],
+        rows, codes, source.clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose,
+        n_total=n_total, keys=keys[order], groups=groups, weights=weights,
     )  # fmt: skip
-    size = subsample_size(known, codes.size, reach.size, calibration)
-    refit = Refit(known, rows, None, size / max(n_total or codes.size, codes.size))
-    null = null_replication(rows, found, refit, size, seed, threads)
-    note, (low, high) = _note(known, chosen, found), found.interval
-    if chosen is not None and chosen.other is not None:
-        fewer = replace(calibration, n_resamples=_RIVAL_SUBSAMPLES)
-        rival = chosen.other
-        with suppress(ValueError):  # it may fail on every subsample
-            other = replicate(
-                rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order]
-            )
-            note += f" With {rival.name}, which gives the same labels, {100 * other.share:.0f} % would come back."
-            low, high = min(low, other.interval[0]), max(high, other.interval[1])
+    size = subsample_size(source.clusterer, codes.size, reach.size, calibration)
+    refit = Refit(source.clusterer, rows, None, size / total)
+    null = None if pairwise else null_replication(rows, found, refit, size, seed, threads)
+    (low, high), widest = found.interval, source.margin
+    low, high = min(low, found.share - widest), max(high, found.share + widest)
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
-    found_again = chosen is not None and chosen.reproduces
-    unrelated = not found_again and above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
+    is_lost = above_chance(found.share, found.chance) < _LOST
+    unrelated = is_lost and (source.is_known or not source.reproduces) and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
         share=found.share,
         margins=np.array([found.share - low, high - found.share]),
+        cluster_margins=np.maximum(found.cluster_margins(codes, reach.size), widest),
         chance=found.chance,
         null_replication=None if unrelated else null,
-        note=note,
-        warning=_UNRELATED if unrelated else _warning(known, chosen, found),
+        note=_note(source, found),
+        warning=_UNRELATED if unrelated else _warning(source, found),
     )
 
 
@@ -250,7 +255,7 @@ def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntAr
     return _CERTAIN if excess(_CERTAIN) <= 0.0 else float(brentq(excess, -_CERTAIN, _CERTAIN))
 
 
-def _moderate(rows: Any) -> Any:
+def _as_floats(rows: Any) -> Any:
     """Return rows as numbers."""
     return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
 
@@ -261,91 +266,67 @@ def _certain(reach: FloatArray) -> TrustMap:
     note = (
         "There is one cluster: it always comes back." if reach.size < 2 else "There is one point: nothing was repeated."
     )
-    return TrustMap(_CERTAIN, zeros, offsets, zeros + _LEAST_SLOPE, offsets, reach, 1.0, zeros, 1.0, None, note)
+    return TrustMap(_CERTAIN, zeros, offsets, zeros + _MIN_SLOPE, offsets, reach, 1.0, zeros, offsets, 1.0, None, note)
 
 
 def fit_map(
     own_affinity: FloatArray,
     closeness: FloatArray,
     codes: IntArray,
-    found: Replication,
+    result: Replication,
     n_clusters: int,
     size_prior: float = 0.25,
 ) -> dict[str, Any]:
-    """Fit the logistic map from two scores and the cluster to the chance of a match; return its parts by name.
+    """Fit the logistic map from two scores and the cluster to the replication rate; return its parameters by name.
 
-    Both scores are standardised; their slopes are held together and are never negative. Effects of clusters are normal
-    around zero.
+    The review order adds a minimum slope, the size of the cluster, and item consensus as the same scores predict it, so
+    that it is defined for new points, too.
     """
-    use = found.times > 0
+    use = result.times > 0
     scores = np.column_stack([own_affinity, closeness])[use]
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-    F, w, y, c = (scores - center) / scale, found.times[use], (found.rate * found.times)[use], codes[use]
-    total = w.sum() + 1.0  # one observation of an even chance keeps the intercept finite
-    pull = 1.0 / (_EFFECTS**2 * c.size)
-
-    def loss(b: FloatArray) -> tuple[float, FloatArray]:
-        logit = b[0] + F @ b[1:3] + b[3:][c]
-        value = (w * np.logaddexp(0, logit) - y * logit).sum() + np.logaddexp(0, b[0]) - b[0] / 2
-        residual = w * expit(logit) - y
-        slope = np.concatenate(
-            [[residual.sum() + expit(b[0]) - 0.5], F.T @ residual, np.bincount(c, residual, n_clusters)]
-        )
-        apart = b[1] - b[2]
-        slope = slope / total + np.concatenate([[0.0, 2 * _RIDGE * apart, -2 * _RIDGE * apart], pull * b[3:]])
-        return value / total + _RIDGE * apart**2 + 0.5 * pull * (b[3:] ** 2).sum(), slope
-
-    bounds: Any = [(None, None), (0, None), (0, None)] + [(None, None)] * n_clusters
-    options: Any = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8}
-    start = np.zeros(3 + n_clusters)
-    b = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    b = _polished(b, F, w, c, total, pull, lambda b: loss(b)[1])
-    slopes = b[1:3] / scale
-    intercept = float(b[0] - slopes @ center)
-    review = (b[1:3] + _LEAST_SLOPE) / scale
-    spread = float((F @ (b[1:3] + _LEAST_SLOPE)).std())
-    offsets = b[0] - float(review @ center) - size_prior * spread * _standard_log_sizes(codes, n_clusters)
+    F, weights, c = (scores - center) / scale, result.times[use], codes[use]
+    b, effects = _fit_rates(F, c, result.rate[use], weights, n_clusters)
+    consensus, consensus_effects = _fit_rates(F, c, result.consensus[use], weights, n_clusters)
+    slopes = b[1:] / scale
+    review = b[1:] + _MIN_SLOPE
+    spread = float((F @ review).std())
+    predicted = F @ consensus[1:] + consensus_effects[c]
+    share = _CONSENSUS * spread / max(float(predicted.std()), 1e-9)
+    review = (review + share * consensus[1:]) / scale
+    sizes = size_prior * spread * _standard_log_sizes(codes, n_clusters)
+    offsets = b[0] - review @ center - sizes + share * (consensus_effects - float(consensus_effects[c].mean()))
     return {
-        "intercept": intercept,
+        "intercept": float(b[0] - slopes @ center),
         "slopes": slopes,
-        "effects": b[3:],
+        "effects": effects,
         "review_slopes": review,
         "review_offsets": offsets,
     }
 
 
-def _polished(
-    b: FloatArray,
-    F: FloatArray,
-    w: FloatArray,
-    c: IntArray,
-    total: float,
-    pull: float,
-    gradient: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
-    """Return the optimum after Newton's steps, so that rounding in the scores moves it by rounding only."""
-    k, fixed = b.size - 3, np.flatnonzero(b[1:3] <= 0.0) + 1
-    free = np.setdiff1d(np.arange(b.size), fixed)
-    A = np.column_stack([np.ones(len(F)), F])
-    held = np.zeros((b.size, b.size))
-    held[1:3, 1:3] = 2 * _RIDGE * np.array([[1.0, -1.0], [-1.0, 1.0]])
-    held[3:, 3:] = pull * np.eye(k)
-    for _ in range(_NEWTON_STEPS):
-        p = expit(b[0] + F @ b[1:3] + b[3:][c])
-        weight = w * p * (1.0 - p) / total
-        across = np.array([np.bincount(c, weight * column, k) for column in A.T])
-        hessian = np.block([[A.T @ (A * weight[:, None]), across], [across.T, np.diag(np.bincount(c, weight, k))]])
-        even = expit(b[0])
-        hessian[0, 0] += even * (1.0 - even) / total
-        moved = b.copy()
-        try:
-            moved[free] -= np.linalg.solve((hessian + held)[np.ix_(free, free)], gradient(b)[free])
-        except np.linalg.LinAlgError:  # all chances are 0 or 1: nothing is left to polish
-            return b
-        if not np.isfinite(moved).all() or (moved[1:3] < 0.0).any():
-            return b
-        b = moved
-    return b
+def _fit_rates(
+    F: FloatArray, codes: IntArray, rate: FloatArray, weights: FloatArray, k: int
+) -> tuple[FloatArray, FloatArray]:
+    """Fit rates (m,) with weights; return intercept and slopes (3,), which are not negative, and cluster effects (k,).
+
+    One observation with probability one half keeps the intercept finite.
+    """
+    total = weights.sum() + 1.0
+    penalty = np.zeros((3, 3))
+    penalty[1:, 1:] = 2.0 * total * (_RIDGE * np.array([[1.0, -1.0], [-1.0, 1.0]]) + 1e-6 * np.eye(2))
+    precision = np.append(np.full(k, total / (_EFFECTS**2 * rate.size)), 1e9)
+    b, effects = fit_logistic(
+        np.column_stack([np.append(np.ones(len(F)), 1.0), np.vstack([F, np.zeros(2)])]),
+        np.append(codes, k),
+        np.append(rate, 0.5),
+        weights=np.append(weights, 1.0),
+        offset=np.zeros(len(F) + 1),
+        penalty=penalty,
+        effect_precision=precision,
+        nonnegative=(1, 2),
+    )
+    return b, effects[:k]
 
 
 def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
@@ -357,48 +338,42 @@ def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
     return np.where(sizes > 0, logs - logs[inner].mean(), 0.0) / (deviation if deviation > 1e-9 else np.inf)
 
 
-def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
-    """Say what was repeated."""
-    if chosen is None:
-        said = [f"Repeated with {' '.join(repr(clusterer).split())} on {len(found.new)} subsamples."]
+def _note(source: StandIn, found: Replication) -> str:
+    """Describe the replicates and the clusterer behind them."""
+    index = f"(adjusted Rand index {source.ari:.2f})"
+    if not source.is_known:
+        origin = f", the stand-in that best reproduces your labels {index}."
+    elif np.isfinite(source.ari):
+        origin = f", which {'reproduces' if source.reproduces else 'does not reproduce'} the labels {index}."
     else:
-        said = [
-            f"Repeated on {len(found.new)} subsamples with {chosen.name}, which stands in for the clusterer that made "
-            f"the labels (adjusted Rand index {chosen.ari:.2f})."
-        ]
+        origin = "."
+    sentences = [f"Estimated by re-clustering {len(found.new)} subsamples with {source.name}{origin}"]
     if found.placed_by_neighbor:
-        said.append("It has no predict: points left out join the cluster of their nearest neighbour.")
+        sentences.append("It has no predict: held-out points join the cluster of their nearest neighbor.")
     if found.failures:
-        said.append(f"It failed on {len(found.failures)} more: {found.failures[0]}.")
-    return " ".join(said)
+        sentences.append(f"It failed on {len(found.failures)} more: {found.failures[0]}.")
+    return " ".join(sentences)
 
 
-def _warning(clusterer: Any, chosen: Any, found: Replication) -> str | None:
-    """Say why trust should not be taken at face value; None if nothing speaks against it."""
-    gap = _GAP if chosen is None or chosen.is_sure else _SMALL_GAP
-    other = None
-    if found.disagreement > gap:
-        other = (
-            f"halves of the data agree on {100 * found.kept.mean():.0f}% of the labels, and with the current labels on "
-            f"{100 * found.shares.mean():.0f}%"
+def _warning(source: StandIn, found: Replication) -> str | None:
+    """Return why trust should not be taken at face value; None if there is no reason."""
+    reasons = [] if source.reproduces else [f"the adjusted Rand index is {source.ari:.2f}"]
+    if found.disagreement > _GAP:
+        reasons.append(
+            f"halves of the data agree with each other on {100 * found.kept.mean():.0f}% of the labels, but with these "
+            f"labels on {100 * found.shares.mean():.0f}%"
         )
-    if chosen is None:
-        if other is None:
-            return None
+    if not reasons or (source.ari >= _FOUND and not source.is_known):
+        return None
+    if source.is_known:
         return (
-            f"The clusterer {' '.join(repr(clusterer).split())} does not reproduce the labels: {other}. Low trust may "
-            "be due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
+            f"The clusterer {source.name} does not reproduce the labels: {', and '.join(reasons)}. Low trust may be "
+            "due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
         )
-    if chosen.is_found:
-        return None
-    reasons = [] if chosen.reproduces else [f"the adjusted Rand index is {chosen.ari:.2f}"]
-    if other is not None:
-        reasons.append(other)
-    if not reasons:
-        return None
     return (
-        f"No stand-in reproduces the labels. The best is {chosen.name}: {', and '.join(reasons)}. Low trust may be due "
-        "to the stand-in: pass clusterer= (--algorithm), the clusterer that made the labels."
+        f"None of the built-in clusterers reproduces these labels. The closest is {source.name}: "
+        f"{', and '.join(reasons)}. The interval is widened accordingly: pass clusterer= (--algorithm), the clusterer "
+        "that made the labels."
     )
 
 
@@ -408,7 +383,7 @@ def _is_incoherent(rows: Any, codes: IntArray) -> bool:
 
     inner = np.flatnonzero(codes >= 0)
     try:
-        numbers = _moderate(take(rows, inner))
+        numbers = _as_floats(take(rows, inner))
     except (TypeError, ValueError):
         return False
     codes, m = codes[inner], inner.size

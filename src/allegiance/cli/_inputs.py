@@ -126,6 +126,10 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
         "skip_rows": reading.skip_rows,
         "sheet": reading.sheet,
         "dayfirst": None if reading.dates is None else reading.dates == "dayfirst",
+        "header": False if reading.no_header else None,
+        "skip_lines": reading.skip_lines,
+        "keep_rows": reading.keep_rows,
+        "keep_sentinels": reading.keep_sentinels,
     }
     table = open_table(names[0] if len(names) == 1 else names, **settings, missing=list(reading.missing))
     if any("=" in value for value in reading.missing):
@@ -167,8 +171,8 @@ def plan_or_raise(run: Run, table: Table, *, labels: Any = None) -> FeaturePlan:
     """Return the plan for a table, after writing notes on how it is read; raise with all problems."""
     plan = plan_features(run.features, table, labels=labels)
     plan.raise_problems()
-    for note in [*table.notes, *plan.notes]:
-        run.log.note(note)
+    for finding in plan.findings:
+        run.log.note(str(finding))
     return plan
 
 

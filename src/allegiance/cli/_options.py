@@ -37,6 +37,10 @@ class Reading:
     skip_rows: int | None = None
     sheet: str | None = None
     dates: str | None = None
+    no_header: bool = False
+    skip_lines: tuple[int, ...] = ()
+    keep_rows: str = "auto"
+    keep_sentinels: bool = False
     on_error: str = "stop"
 
 
@@ -243,6 +247,16 @@ READING_OPTIONS = [
         READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
         help="Order of dates like 03/04/2024.  [default: detected]",
     ),
+    option(READING, "--no-header", is_flag=True, help="Treat the first line as data; columns are called x0, x1, ..."),
+    option(
+        READING, "--skip-lines", metavar="N", type=click.IntRange(min=1), multiple=True,
+        help="Leave out line N, such as a second header. Repeatable.",
+    ),
+    option(
+        READING, "--keep-rows", type=click.Choice(["auto", "all"]), default="auto",
+        help="Keep all rows, also totals, footnotes and repeated headers.  [default: auto]",
+    ),
+    option(READING, "--keep-sentinels", is_flag=True, help="Keep numbers such as -999 that seem to mean missing."),
 ]  # fmt: skip
 MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score with a saved model (file or URL).")
 CLUSTERING_OPTIONS = [

@@ -255,7 +255,7 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
     import pyarrow as pa
 
     from allegiance.io.batches import list_review, take_review
-    from allegiance.io.saved import fitted_id, profile_matrix
+    from allegiance.io.saved import model_id, profile_matrix
 
     output = run.output
     sink = None if output.output is None else open_output(output.output, run)
@@ -291,7 +291,7 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
         run.log.wrote(output.report)
     wanted = output.save is not None or fitted.baseline is not None
     profile = profile_matrix(fitted, plan, points.X) if wanted and fitted.members is not None else None
-    return _Scored(facts, scorer, fitted_id(fitted), profile, {})
+    return _Scored(facts, scorer, model_id(fitted, plan), profile, {})
 
 
 def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer:
@@ -311,7 +311,7 @@ def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer
 def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Scored:
     from allegiance.io.batches import Rows
     from allegiance.io.partitions import PartitionedSink, is_folder
-    from allegiance.io.saved import fitted_id
+    from allegiance.io.saved import model_id as hash_model
     from allegiance.io.streams import score_rows
     from allegiance.io.tables import BATCH_ROWS
     from allegiance.results import FrameLike
@@ -320,7 +320,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     assert output.output is not None
     scorer = _fit_in_batches(run, table, plan) if scorer is None else scorer
     fitted = scorer.fitted_
-    model_id = fitted_id(fitted)
+    model_id = hash_model(fitted, plan)
     sink: Any = None
     if is_folder(output.output):
         metadata = provenance() | {"model_id": model_id}
@@ -396,20 +396,20 @@ def describe_memory(
 ) -> Facts:  # fmt: skip
     """Return the facts about a result in memory; ``columns`` are typed, ``listed`` those of the review list."""
     from allegiance.drivers import drivers
-    from allegiance.io.saved import fitted_id
+    from allegiance.io.saved import model_id
 
     ids = ids_of(run.features, plan, table)
     names = points.columns.column(ids[0]).to_numpy(zero_copy_only=False) if ids else None
     found = drivers(result, points.X, plan=plan, ids=names)
-    descriptions = _describe(result, columns, plan)
-    return _facts(run, table, plan, result.summary(), found, descriptions, review, listed, fitted_id(scorer.fitted_))
+    descriptions, identity = _describe(result, columns, plan), model_id(scorer.fitted_, plan)
+    return _facts(run, table, plan, result.summary(), found, descriptions, review, listed, identity)
 
 
 def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, found: Any, descriptions: Any, review: Any,
     columns: Sequence[str], model_id: str,
 ) -> Facts:  # fmt: skip
-    problems = collect_problems(summary, found)
+    problems = collect_problems(summary, found, plan)
     if review is not None:
         columns = [review.column_names[-2] if name == "reason" else name for name in columns]
         columns = [name for name in columns if name in review.column_names]
@@ -455,7 +455,9 @@ def typed_columns(points: Points, table: Table) -> Any:
     import pyarrow as pa
 
     names = points.columns.column_names[1:]
-    return pa.Table.from_batches([table.typed(batch) for batch in points.columns.select(names).to_batches()])
+    return pa.Table.from_batches(
+        [table.typed(batch, keep_words=False) for batch in points.columns.select(names).to_batches()]
+    )
 
 
 def page_settings(

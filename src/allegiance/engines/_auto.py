@@ -91,9 +91,9 @@ class Auto(Engine):
 
 
 def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-    """Return what measures over a tessellation with the engine a user asked for; ValueError if it cannot.
+    """Build an engine for a tessellation; ValueError if it cannot measure there.
 
-    Queries that need no measuring, and cells too small for the engine, are taken care of around it.
+    Queries at a site, and cells too small for the engine, are measured in other ways.
     """
     if tessellation.n_sites == 1:
         return _SingleSite()
@@ -143,7 +143,7 @@ class _Cascade(FittedEngine):
     def __init__(self, tessellation: Tessellation, settings: Settings, engine: Engine, main: FittedEngine) -> None:
         self._tessellation = tessellation
         self._main = main
-        self.block = main.block  # type: ignore[misc]
+        self.block = main.block
         self._settings = settings
         self._max_steps = min(engine.max_samples, max(_WALK_BUDGET // tessellation.n_sites, 1))
 

@@ -12,7 +12,17 @@ import numpy as np
 from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, slices, stream
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
 
-from ._base import CACHE_MB, MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
+from ._base import (
+    CACHE_MB,
+    MAX_SAMPLES,
+    SHARED,
+    Estimate,
+    FittedEngine,
+    Queries,
+    Settings,
+    unit_of_samples,
+    update_estimates,
+)
 from ._tessellation import SingleFunctions, Tessellation
 
 #: Units of samples (:func:`unit_of_samples`) in a round, up to as many samples as a bank can count.
@@ -188,7 +198,7 @@ class BankCounts(FittedEngine):
         looked = active[(tally.next_look[active] <= drawn) | ~tally.active[active]]
         if not looked.size:
             return
-        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings)
+        weight, growth = update_estimates(looked, tally.sums, tally.squares, estimate, self._settings)
         precise = growth <= 1.0
         needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
         hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > _PATIENCE * self._unit)
@@ -284,14 +294,6 @@ class BankCounts(FittedEngine):
         self._nbytes = 0
         self._keep = False
         self._keeping = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # All samples follow from the seed: a pickle need not carry them, and cannot carry a lock.
-        return {name: value for name, value in self.__dict__.items() if name not in ("_kept", "_keeping")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
 
 
 #: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.

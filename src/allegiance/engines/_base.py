@@ -1,4 +1,4 @@
-"""What an engine is: estimates, settings, and the errors at which sampling stops."""
+"""The base of all engines: estimates, settings, and the precision at which sampling stops."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_sum
 if TYPE_CHECKING:
     from ._tessellation import Tessellation
 
-#: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
+#: Two-sided 95% point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
 Z95 = 1.959963984540054
 
-#: Who measured a point, by the code kept in :attr:`Estimate.engine`; engines from elsewhere are appended.
+#: Names of engines by the code in :attr:`Estimate.engine`; engines from elsewhere are appended.
 _MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
 MAX_SAMPLES = 4_000_000
@@ -44,15 +44,15 @@ CLOSED_FORM, EXACT, SHARED, HIT_AND_RUN, LIMIT = (engine_code(name) for name in 
 
 
 class PrecisionWarning(UserWarning):
-    """Some affinities did not reach the precision asked for within ``max_samples`` of the engine."""
+    """Some affinities did not reach ``eps`` within the budget of the engine."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How precisely to measure, and with what means: what all engines are told."""
+    """Precision and resources, the same for all engines."""
 
     eps: float = 0.03
-    """Half-width of the 95 % interval of every affinity."""
+    """Half-width of the 95% interval of every affinity."""
     seed: int = 0
     threads: int = 1
     verbose: Verbose = False
@@ -113,10 +113,10 @@ class Estimate(NamedTuple):
 
 
 class FittedEngine(ABC):
-    """An engine at work on one tessellation."""
+    """An engine fitted to one tessellation."""
 
-    #: How many queries it likes to be given at a time.
-    block: ClassVar[int] = 4096
+    #: Preferred number of queries per call.
+    block: int = 4096
 
     @abstractmethod
     def estimate(self, queries: Queries) -> Estimate:
@@ -143,7 +143,7 @@ class Engine(Parameters, ABC):
 
     @abstractmethod
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Return what measures; ValueError if that fails for a reason that cannot be known before."""
+        """Build the fitted engine; ValueError if that fails for a reason that cannot be known before."""
 
 
 ENGINES: Registry[Engine] = Registry("engine", Engine, first="auto")
@@ -162,11 +162,11 @@ def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
 
 
 def unit_of_samples(settings: Settings, n_sites: int) -> float:
-    """Return how many samples give an average cell, one of k + 1, what ``eps`` needs at most."""
+    """Return the sample budget at which an average cell (one of k + 1) reaches ``eps``."""
     return 0.25 * (Z95 / settings.eps) ** 2 * (n_sites + 1)
 
 
-def look_at(
+def update_estimates(
     rows: AnyArray, sums: AnyArray, squares: AnyArray, estimate: Estimate, settings: Settings
 ) -> tuple[FloatArray, FloatArray]:
     """Write the shares of ``rows`` (m,) and their errors to ``estimate``; return their weight and growth, both (m,).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from ._base import (
     FittedEngine,
     Queries,
     Settings,
-    look_at,
     unit_of_samples,
+    update_estimates,
 )
 from ._tessellation import Tessellation
 
@@ -71,7 +71,7 @@ class SharedSamples(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Return what counts."""
+        """Build the counting engine."""
         many = min(max(MANY_SITES, SITES_PER_DIMENSION * tessellation.dim), np.iinfo(np.uint16).max)
         counts = BankCounts if FEW_SITES < tessellation.n_sites <= many else PlainCounts
         return counts(tessellation, settings, self.max_samples, self.cache_mb)
@@ -186,7 +186,7 @@ class PlainCounts(FittedEngine):
             if not due.any():
                 continue
             looked = active[due]
-            weight, growth = look_at(looked, counts, counts, estimate, self._settings)
+            weight, growth = update_estimates(looked, counts, counts, estimate, self._settings)
             needed = np.ceil(drawn * np.where(weight > 0, growth, _MAX_GROWTH))
             precise = growth <= 1.0
             hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > patience)
@@ -255,10 +255,3 @@ class PlainCounts(FittedEngine):
             if sum(kept.size for kept in [*self._kept_owners.values()]) + owner.size <= _KEEP_OWNERS:
                 self._kept_owners[index] = owner
         return owner
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Banks follow from the seed: a pickle need not carry them, and cannot carry locks.
-        return self.__dict__ | {"_kept": {}, "_kept_owners": {}, "_drawing": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _drawing=(Lock(), Lock()))

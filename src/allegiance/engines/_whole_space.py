@@ -52,7 +52,7 @@ class ClosedForm(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Return what solves."""
+        """Build the solver."""
         return FittedClosedForm(tessellation, settings)
 
 

@@ -10,9 +10,9 @@ from ._fitted import Fitted as Fitted
 from ._fitted import PreparedInput as PreparedInput
 from ._fitted import nearest_sites as nearest_sites
 from ._inputs import Columns as Columns
-from ._inputs import check_clusterer as check_clusterer
 from ._inputs import cluster as cluster
 from ._inputs import fit_clusterer as fit_clusterer
+from ._inputs import fit_preparation as fit_preparation
 from ._inputs import has_pipeline as has_pipeline
 from ._inputs import training_labels as training_labels
 from ._inputs import unique_name as unique_name

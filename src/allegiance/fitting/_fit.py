@@ -24,13 +24,13 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.calibration import Calibration, ContentSample, MemberDistances, content_keys
+from allegiance.calibration import Calibration, ContentSample, MemberDistances, as_clusterer, content_keys
 from allegiance.domains import DOMAINS, Domain, Extent
 from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
 from allegiance.influence import INFLUENCES, AnySummary, Diagram, Euclidean, Influence, Located, SpreadSums, Weights
 
 from ._fitted import Fitted, nearest_sites
-from ._inputs import Columns, check_clusterer
+from ._inputs import Columns
 from ._labels import Labels, check_classes, merged_classes, positions_of
 
 REPRESENTATIVES = ("mean", "median", "medoid")
@@ -56,7 +56,7 @@ class Specification:
     def of(cls, scorer: Any) -> Specification:
         """Check the parameters of a scorer that can be checked without data."""
         if scorer.estimator is not None:
-            check_clusterer(scorer.estimator)
+            as_clusterer(scorer.estimator, "estimator")
         check_choice(scorer.representative, "representative", REPRESENTATIVES)
         specification = cls(
             influence=INFLUENCES.resolve(scorer.influence),

@@ -21,6 +21,7 @@ from allegiance.calibration import (
     MemberDistances,
     TrustMap,
     calibrate,
+    is_pairwise,
     replicate,
     stand_in,
     take,
@@ -266,7 +267,7 @@ class Fitted:
         rows, clusterer = self._to_repeat(sample, places, known, given)
         distance = result._distance[scored]
         found = calibrate(
-            replace(calibration, clusterer=None),
+            calibration.without_clusterer(),
             rows,
             sample.codes[places],
             result.own_affinity[scored][places],
@@ -274,6 +275,8 @@ class Fitted:
             reach=self._reach(sample.codes, distance),
             clusterer=clusterer,
             others=self._stand_ins(sample.codes),
+            groups=_of_rows(calibration.groups, "groups", sample, places),
+            weights=_of_rows(calibration.sample_weight, "sample_weight", sample, places),
             n_total=sample.total,
             seed=settings.seed,
             threads=settings.threads,
@@ -291,11 +294,12 @@ class Fitted:
             return restored[places], None
         clusterer = repeatable(known)
         behind = self.columns.preparation is not None
-        if given is None or (behind and not has_pipeline(clusterer)):
+        if given is None or (behind and not has_pipeline(clusterer) and not is_pairwise(clusterer)):
             # These rows have passed the transformers already, which stay as they are.
             return restored[places], last_step(clusterer) if behind else clusterer
         table = given.tocsr() if is_sparse(given) else given if hasattr(given, "columns") else np.asarray(given)
-        return take(table, sample.numbers[places]), clusterer
+        rows = sample.numbers[places]
+        return table[np.ix_(rows, rows)] if is_pairwise(clusterer) else take(table, rows), clusterer
 
     def _stand_ins(self, codes: IntArray) -> list[tuple[str, Any]]:
         """Return the clusterers, by name, that this influence suggests for labels of unknown origin."""
@@ -334,7 +338,7 @@ class Fitted:
         if known is None:
             repeated, _ = self._to_repeat(sample, places, None, None)
             others = self._stand_ins(sample.codes)
-            known = stand_in(repeated, sample.codes[places], whole=places.size == codes.size, others=others).clusterer
+            known = stand_in(repeated, sample.codes[places], n_total=codes.size, others=others).clusterer
         else:
             repeated, known = self._to_repeat(sample, places, known, None)
         found = replicate(
@@ -358,6 +362,16 @@ class Fitted:
                 PrecisionWarning,
                 stacklevel=_user_stacklevel(),
             )
+
+
+def _of_rows(values: Any, name: str, sample: ContentSample, places: IntArray) -> AnyArray | None:
+    """Return the entries of a user's array (n,) that belong to a sample of the rows."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.shape != (sample.total,):
+        raise ValueError(f"{name} has shape {array.shape} but X has {sample.total} rows: pass one entry per row.")
+    return array[sample.numbers[places]]
 
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:

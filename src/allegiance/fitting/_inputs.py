@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.decomposition import KernelPCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import has_fit_parameter
 
 from allegiance._core.validation import AnyArray, Rows, check_rows, is_sparse, listed
+from allegiance.calibration import is_pairwise
+
+#: Columns of the space in which points are scored whose distances are given.
+_COORDINATES = 10
 
 
 class Prepared(NamedTuple):
@@ -205,15 +212,41 @@ def unique_name(name: str, taken: Container[str]) -> str:
     return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
-def check_clusterer(estimator: Any, name: str = "estimator") -> Any:
-    """Return ``estimator`` if it can be fitted; else raise TypeError that names the argument."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise TypeError(f"{name} must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
-    return estimator
+def fit_preparation(clusterer: Any, X: Any) -> Any:
+    """Return the fitted transformers that lead to the space of a clusterer, as one pipeline; None if there are none.
+
+    A matrix of distances or similarities becomes coordinates, by classical scaling.
+    """
+    kind = is_pairwise(clusterer)
+    if kind is None:
+        return unwrap_estimator(fit_clusterer(clusterer, X, {})).preparation if has_pipeline(clusterer) else None
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X has shape {X.shape}, but {clusterer!r} takes {kind} between all rows: pass a square matrix, or remove "
+            "'precomputed' to pass rows."
+        )
+    scaling = KernelPCA(min(_COORDINATES, X.shape[0] - 1), kernel="precomputed", remove_zero_eig=True)
+    return Pipeline([("kernel", FunctionTransformer(_kernel, kw_args={"kind": kind})), ("scaling", scaling)]).fit(X)
 
 
-def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Any:
-    """Return a clone of ``estimator`` fitted to X; a frozen one stays as it is."""
+def _kernel(X: Any, kind: str) -> AnyArray:
+    """Return similarities (n, m) as they are, and distances as inner products up to centering."""
+    dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    return -0.5 * dense**2 if kind == "distances" else dense
+
+
+def takes_weights(clusterer: Any) -> bool:
+    """Tell whether ``fit`` of a clusterer, or of the last step of a pipeline, takes ``sample_weight``."""
+    return has_fit_parameter(last_step(clusterer), "sample_weight")
+
+
+def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any], weights: Any = None) -> Any:
+    """Return a clone of ``estimator`` fitted to X, perhaps with weights (n,); a frozen one stays as it is."""
+    if weights is not None:
+        if not takes_weights(estimator):
+            raise TypeError(f"sample_weight was passed, but {last_step(estimator)!r} does not take it.")
+        name = f"{estimator.steps[-1][0]}__sample_weight" if hasattr(estimator, "steps") else "sample_weight"
+        fit_params = fit_params | {name: np.asarray(weights, dtype=np.float64)}
     return clone(estimator).fit(X, None, **fit_params)
 
 

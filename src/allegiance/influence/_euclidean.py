@@ -163,7 +163,8 @@ def _lengths(X: Rows) -> FloatArray:
 MOST_CORRELATED = 1024
 #: Rows, and entries, converted to float64 at a time where correlations are used.
 _SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**20
-#: Columns up to which all sums have 40 bits.
+#: Columns up to which residuals have 40 bits, and otherwise 20. No residual is larger than the root of n times the
+#: deviation of its column, so 20 bits change a variance by less than 1e-13 n of it.
 _FEW_COLUMNS = 128
 #: Numbers converted to float64 at a time where they are not.
 _BLOCK = 1 << 21
@@ -253,8 +254,7 @@ def scatter_sums(
         size = min(MAX_PRODUCT_ROWS, max(_SCATTER_ENTRIES // d, 1))
         for part, members in _members(X[rows], codes[rows], size):
             residuals = dense(members) - centers[part]
-            products = products.with_rows(residuals)
-            # Only their total matters, for the shrinkage.
+            products = products.with_rows(residuals, coarse=d > _FEW_COLUMNS)
             squares = squares.with_rows(np.square(residuals, out=residuals), coarse=d > _FEW_COLUMNS)
         parts[rows.start] = products, squares
 

@@ -337,7 +337,7 @@ def span_axes(centred: FloatArray, size: float) -> FloatArray:
     """Return orthonormal rows (r, d) that span the rows of ``centred`` (k, d), the widest direction first.
 
     Directions at the level of rounding are left out, where ``size`` is that of the numbers before they were centred.
-    The largest entry of each axis is positive, so that the axes do not turn round.
+    The largest entry of each axis is positive, so that the axes keep their sign.
     """
     # Threads of BLAS change last bits, and wait busily for more work while ours need the core.
     with on_one_thread():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .files import NO_ROOM, TableError, check_writable, close_locked, lock, refuse_inputs, replacing, write_whole
 
 if TYPE_CHECKING:
+    from .batches import summarize_arrow
     from .features import FeaturePlan, propose
     from .saved import Model, load
     from .sinks import open_sink, write_table
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 #: Loaded on first use: they import pyarrow and scikit-learn.
 _HOMES = {
+    "batches": ["summarize_arrow"],
     "features": ["FeaturePlan", "propose"],
     "saved": ["Model", "load"],
     "sinks": ["open_sink", "write_table"],
@@ -43,6 +45,7 @@ __all__ = [
     "refuse_inputs",
     "replacing",
     "score_stream",
+    "summarize_arrow",
     "write_table",
     "write_whole",
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.validation import AnyArray, FloatArray, check_count, require
 from allegiance.fitting import Fitted, PreparedInput
-from allegiance.results import FIRM, AffinityResult, FrameLike, review_rows
+from allegiance.results import FIRM, AffinityResult, FrameLike, Summary, review_rows
 
 from .files import TableError
 from .formats import as_arrow
 from .plan import FeaturePlan
-from .saved import Model
-from .tables import Table, open_table, rows_of_batch
+from .saved import Model, profile_matrix
+from .tables import BATCH_ROWS, Table, open_table, rows_of_batch
 from .values import label_values
 
 #: Metadata of a scored record batch: the summary of its rows, and the rows to review.
@@ -292,3 +294,51 @@ def score_arrow(
     if isinstance(given, pa.Table):
         return found
     return pa.RecordBatch.from_arrays([column.combine_chunks() for column in found.columns], schema=found.schema)
+
+
+def summarize_arrow(
+    model: Any, data: Any, *, columns: Sequence[str] | None = None, labels: str | None = None, start: int = 0
+) -> Summary:
+    """Score Arrow data and return only their summary: summaries of partitions add up to that of all rows.
+
+    ``print(summary)`` shows what ``print(result)`` does. ``summary.review`` lists the first labels to review, and
+    ``summary.extras["profile"]`` is a drift profile for :func:`allegiance.drift.compare_profiles`.
+
+    Parameters
+    ----------
+    model
+        A fitted ``AffinityScorer`` or a :class:`Model`.
+    data
+        A ``pyarrow.RecordBatch`` or ``Table``, or anything with Arrow's C interface; it may have no rows.
+    columns, labels
+        As in :meth:`allegiance.AffinityScorer.score_arrow`.
+    start
+        The number of the first row, to draw the sample of the drift profile; different for each partition.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.io import summarize_arrow
+    >>> iris = load_iris(as_frame=True)
+    >>> scorer = AffinityScorer(calibration=5).fit(iris.data, iris.target)
+    >>> first, second = (pa.Table.from_pandas(iris.data[part]) for part in (slice(70), slice(70, None)))
+    >>> total = summarize_arrow(scorer, first) + summarize_arrow(scorer, second, start=70)
+    >>> total.replication == scorer.affinity(iris.data).replication
+    True
+    """
+    table, fitted = open_table(as_arrow(data)), fitted_of(model)
+    rows = rows_for(model, table, columns, labels=labels)
+    nothing = np.empty((0, len(rows.names)))
+    summaries = []
+    for X, found, first in [*((b.X, b.labels, b.first) for b in rows.batches(BATCH_ROWS)), (nothing, None, 0)]:
+        if len(X):
+            result = fitted.score_prepared(fitted.prepare_input(X, found, named=hasattr(X, "columns")), 1)
+        else:
+            result = fitted.nothing(FrameLike(), 1)
+        part = result.summary()
+        if fitted.members is not None and rows.plan is not None:
+            part = replace(part, extras={"profile": profile_matrix(fitted, rows.plan, X, start + first, result)})
+        summaries.append(part)
+    return reduce(add, summaries)

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from allegiance._core.validation import FloatArray, IntArray
+from allegiance.drivers import Finding, duplicates_text, same_content
 from allegiance.io import TableError
+from allegiance.notebook import count
 
-from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, counted, not_filled
-from .profile import ColumnProfile, Profile, named_like_id
-from .tables import open_table
-from .values import as_times
+from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, counted, not_filled, quoted
+from .profile import ColumnProfile, Profile, is_counter_name, is_id_name
+from .tables import Table, open_table
+from .values import as_texts, as_times, join_names, read_column
 
 __all__ = ["FeaturePlan", "propose"]
 
 #: Rows from which on a column that counts is taken for an identifier whatever its name is.
 _ENOUGH = 10
-#: What the last row begins with if it is the sum of the others.
-_TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt", "totale", "somme"}
+#: Share of distinct values of an identifier, and of missing values of a column that is left out.
+_NEARLY_UNIQUE, _MOSTLY_MISSING = 0.95, 0.8
+#: Characters of texts that are not categories; columns and rows compared to find copies.
+_LONG_TEXT, _MAX_COMPARED, _COMPARED_ROWS = 60, 200, 4_096
+#: Levels of findings, the most important first.
+LEVELS = ("error", "warning", "note")
+_CODE_NAME = re.compile(
+    r"(?:region|channel|type|code|zone|district|state|country|segment|category|class|sector|department|dept|branch|group|"
+    r"store|brand|city|county|cluster|status|kind)(?:_?(?:id|code|no|nr))?$",
+    re.I,
+)
 #: Texts with more distinct values are left out.
 _MOST_CATEGORIES = 50
 
@@ -38,6 +53,7 @@ def propose(
     raw: bool = False,
     scale: bool | None = None,
     impute: str | None = "default",
+    **reading: Any,
 ) -> FeaturePlan:
     r"""Propose which columns of a table are features, and how, from one pass over its rows.
 
@@ -65,11 +81,13 @@ def propose(
     impute
         "median": missing numbers get the median of their column, and missing categories are a category. "drop": rows
         with a missing value are left out. None: missing values are a problem. By default "median", with ``raw`` None.
+    **reading
+        Reading options, as in ``allegiance.io.tables.open_table``, if ``table`` is not open yet.
 
     Returns
     -------
     FeaturePlan
-        The plan, ready to be applied. Its ``problems`` must be solved first, if there are any.
+        The plan, ready to be applied. Its ``findings`` of level "error" must be solved first, if there are any.
 
     Examples
     --------
@@ -88,14 +106,18 @@ def propose(
      [2.5 0.  1. ]
      [3.5 0.  1. ]]
     """
-    source = open_table(table)
+    source = open_table(table, **reading)
     if impute == "default":
         impute = None if raw else "median"
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
     ids, labelled, kept = (_listed(names) for names in (id, labels, keep))
     chosen, dropped, encoded = (_matched(names, source.columns) for names in (features, drop, one_hot))
+    lacking, ignored = source.partial_columns([*ids, *labelled, *kept, *chosen, *encoded])
+    dropped = [name for name in dropped if name not in ignored and name not in lacking]
     source.check_columns([*ids, *labelled, *kept, *chosen, *dropped, *encoded])
+    if missing := [name for name in lacking if name not in _listed(drop)]:
+        source.check_columns(missing)
     asked = {*chosen, *encoded}
     both = [
         f"column {name!r} is a feature and in {option}= (--{option}) too: leave it out of one."
@@ -118,25 +140,32 @@ def propose(
     }
     columns, problems = [], []
     for name, found in profile.columns.items():
-        category = found.kind == "text" or name in encoded
+        category = found.kind == "text" or name in encoded or _is_yes_or_blank(found)
         unfit = _unfit(found, category, name in asked, raw, name in source.annotations)
         if name in roles or unfit:
             columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=found.n_missing))
         else:
             columns.append(_feature(found, category, impute))
         if unfit and name in asked and name not in roles:
-            problems.append(
-                f"column {name!r} {unfit}. Leave it out of features=, or pass drop=[{name!r}] (--drop {name})."
-            )
-    if id is None:
-        _choose_id(columns, profile, asked)
+            text = f"column {name!r} {unfit}. Leave it out of features=, or drop it."
+            problems.append(Finding("column", (name,), text, quoted("--drop", [name]), "error"))
+    _choose_id(columns, profile, asked, ids)
+    duplicates = [] if raw else _drop_copies(columns, source, asked)
     scaled = (not raw) if scale is None else bool(scale)
     used = [column for column in columns if column.role == "feature"]
     single = not scaled and all(c.kind == "number" and profile.columns[c.name].type == "float" for c in used)
     plan = FeaturePlan(columns, scaled=scaled, impute=impute, single=single, n_rows=profile.n_rows, where=source.where)
-    plan.problems = problems + _problems(plan, profile)
-    plan.notes = _notes(plan, profile)
+    findings = [*source.findings, *problems, *_problems(plan, profile), *duplicates, *_facts(plan, profile)]
+    if features is None and not raw:
+        findings += _check_usable(plan, source)
+    plan.findings = sorted(findings, key=lambda finding: LEVELS.index(finding.level))
     return plan
+
+
+def _is_yes_or_blank(found: ColumnProfile) -> bool:
+    """Tell whether a column of numbers has one value or none: 1 for yes, blank for no."""
+    one_value = found.kind == "number" and found.values is not None and len(found.values) == 1
+    return one_value and found.n_missing > 0 and not found.missing_words
 
 
 def _unfit(found: ColumnProfile, category: bool, asked: bool, raw: bool, annotation: bool) -> str:
@@ -144,16 +173,22 @@ def _unfit(found: ColumnProfile, category: bool, asked: bool, raw: bool, annotat
     values, present = found.values or {}, found.n_rows - found.n_missing
     many = len(values) > _MOST_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or found.unique
     constant = found.min == found.max and not found.infinite
-    id_like = found.kind == "number" and found.integer and named_like_id(found.name) and not found.unique
+    id_like = found.kind == "number" and found.integer and is_id_name(found.name) and not found.unique
+    mostly = found.n_missing > _MOSTLY_MISSING * found.n_rows
+    rare = len(values) == 1 and present < max(5, 0.01 * found.n_rows)
+    is_junk = bool(values) and not any(letter.isalnum() for text in values for letter in text)
+    longest = sorted(map(len, values))[len(values) // 2] if values else 0
     for applies, reason in (
-        (found.kind == "empty", "has no values"),
+        (found.kind == "empty" or is_junk, "has no values"),
         (found.kind == "other", f"is of type {found.type}"),
         (category and found.values is None, _too_many(found)),
         (asked, ""),
         (annotation, "describes observations (obs)"),
         (category and len(values) == 1 and not found.n_missing, f"is always {next(iter(values), '')[:40]!r}"),
+        (mostly and (len(values) != 1 or rare), f"is {found.n_missing / found.n_rows:.0%} missing"),
         (category and raw, "is not a number"),
         (category and many, _too_many(found)),
+        (category and longest > _LONG_TEXT, "is free text"),
         (category, ""),
         (constant, f"is always {_one_value(found)}{' or missing' if found.n_missing else ''}"),
         (id_like and (found.values is None or len(values) > _MOST_CATEGORIES), "is named like an identifier"),
@@ -207,7 +242,7 @@ def _feature(found: ColumnProfile, category: bool, impute: str | None) -> Column
     plan.kind = "category"
     counts = Counter(found.values or {})
     plan.categories = sorted(counts, key=_natural)
-    if found.n_missing and impute == "median":
+    if found.n_missing and (impute == "median" or len(counts) == 1):
         plan.categories.append(MISSING)
         counts[MISSING] = found.n_missing
     shares = np.array([counts[category] for category in plan.categories]) / max(sum(counts.values()), 1)
@@ -226,89 +261,195 @@ def _natural(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def _choose_id(columns: list[ColumnPlan], profile: Profile, asked: set[str]) -> None:
-    """Give the best identifier among the columns its role; others like it are left out."""
+def _is_identifier(found: ColumnProfile, n_rows: int) -> bool:
+    """Tell whether a column of whole numbers identifies rows: it counts, or is unique and named or spread like one."""
+    if found.kind != "number" or not found.integer:
+        return False
+    if is_counter_name(found.name):
+        return found.distinct_share > 0.5
+    if found.counting:
+        # In a handful of rows, numbers that count may be a coincidence.
+        return is_id_name(found.name) or n_rows >= _ENOUGH
+    if is_id_name(found.name):
+        return found.unique or (n_rows >= _ENOUGH and found.distinct_share > _NEARLY_UNIQUE)
+    # Random numbers from so narrow a range would collide: these were handed out.
+    collisions = n_rows * n_rows / (2 * max(found.max - found.min, 1.0))
+    return found.unique and n_rows >= 50 and collisions > 10
+
+
+def _choose_id(columns: list[ColumnPlan], profile: Profile, asked: set[str], ids: list[str]) -> None:
+    """Give the best identifier among the columns its role, unless one was named; others like it are left out."""
     ranked: list[tuple[int, int, ColumnPlan]] = []
     for place, column in enumerate(columns):
         found = profile.columns[column.name]
         free = column.role in ("feature", "left out") and column.reason != "as asked" and column.name not in asked
-        if not free or column.kind == "category" or found.n_missing or profile.n_rows < 3:
+        if not free or column.kind == "category" or profile.n_rows < 3:
             continue
-        named = named_like_id(column.name)
         text = found.kind == "text" and found.unique
-        # In a handful of rows, numbers that count may be a coincidence.
-        counting = found.counting and (named or profile.n_rows >= _ENOUGH)
-        if text or (found.kind == "number" and found.integer and (counting or (found.unique and named))):
-            ranked.append((0 if named else 1 if text else 2, place, column))
-    if not ranked:
-        return
+        if text or _is_identifier(found, profile.n_rows):
+            ranked.append((0 if is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
     ranked.sort(key=lambda entry: entry[:2])
-    chosen = ranked[0][2]
-    counts = profile.columns[chosen.name].counting
-    chosen.role, chosen.reason, chosen.kind = "id", "it only counts" if counts else "it is unique", None
-    for _, _, column in ranked[1:]:
-        if column.role == "feature" or column.reason.startswith("has a different text"):
-            column.role, column.reason, column.kind = "left out", f"identifies rows, as {chosen.name!r} does", None
+    usable = [entry[2] for entry in ranked if profile.columns[entry[2].name].unique]
+    chosen = None if ids or not usable else usable[0]
+    if chosen is not None:
+        counts = profile.columns[chosen.name].counting
+        chosen.role, chosen.reason, chosen.kind = "id", "row counter" if counts else "unique", None
+    for _, _, column in ranked:
+        if column is not chosen and (column.role == "feature" or column.reason.startswith("has a different text")):
+            like = f", as {chosen.name if chosen else ids[0]!r} does" if chosen or ids else ""
+            column.role, column.reason, column.kind = "left out", f"identifies rows{like}", None
 
 
-def _problems(plan: FeaturePlan, profile: Profile) -> list[str]:
-    """Return what stands in the way of a matrix, each with the option that solves it."""
+def _drop_copies(columns: list[ColumnPlan], source: Table, asked: set[str]) -> list[Finding]:
+    """Leave out exact copies of columns, and return findings about columns with the same information."""
+    used = [column for column in columns if column.role == "feature"][:_MAX_COMPARED]
+    if len(used) < 2:
+        return []
+    rows = source.sample(_COMPARED_ROWS, [column.name for column in used])
+    contents: dict[bytes, ColumnPlan] = {}
+    copies: dict[str, list[str]] = {}
+    numbers, codes, unlike = list[FloatArray](), list[IntArray](), list[ColumnPlan]()
+    for column in sorted(used, key=lambda one: one.kind == "category"):
+        values = rows.column(column.name).combine_chunks()
+        if column.kind == "category":
+            content = pc.fill_null(pc.index_in(as_texts(values), value_set=pa.array(column.categories)), -1).to_numpy()
+            key = repr(column.categories).encode() + content.tobytes()
+        else:
+            content = read_column(values, column.reading, column.missing)[0]
+            content = np.where(np.isfinite(content), content, column.fill)
+            key = content.tobytes()
+        first = contents.setdefault(key, column)
+        if first is not column and column.name not in asked:
+            column.role, column.reason, column.kind = "left out", f"is a copy of {first.name!r}", None
+            copies.setdefault(first.name, []).append(column.name)
+        elif column.kind == "category":
+            codes.append(content.astype(np.int64) + 1)
+            unlike.append(column)
+        else:
+            numbers.append(content)
+            unlike.append(column)
+    findings = [
+        Finding(
+            "copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.", level="note"
+        )
+        for name, others in copies.items()
+    ]
+    table = np.column_stack([np.empty((rows.num_rows, 0)), *numbers])
+    for group in same_content(table, codes) if rows.num_rows >= _ENOUGH else ():
+        names = tuple(unlike[place].name for place in group)
+        findings.append(Finding("duplicates", names, duplicates_text(names), quoted("--drop", names[1:])))
+    return findings
+
+
+def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
+    """Return an error if the rows and columns do not look like a table."""
+    numbers = [column.n_missing for column in plan.features if column.kind != "category"]
+    cells, gaps = plan.n_rows * max(len(numbers), 1), sum(numbers)
+    reason = ""
+    if 0 < len(plan.used) < 2 and len(plan.columns) > 5 and source.format in ("csv", "xlsx"):
+        others = [f"{c.name} {c.reason}" for c in plan.columns if c.role == "left out"]
+        reason = f"only {plan.used[0]!r} of {len(plan.columns)} columns can be used. {join_names(others, 3)}"
+    elif gaps > cells / 2 and source.format in ("csv", "xlsx"):
+        reason = f"{gaps / cells:.0%} of the numbers are missing"
+    if not reason:
+        return []
+    text = f"{plan.where} does not look like a table: {reason}. Name the columns to use if it is one."
+    return [Finding("not a table", (), text, quoted("--features", list(plan.used)), "error")]
+
+
+def _problems(plan: FeaturePlan, profile: Profile) -> list[Finding]:
+    """Return the errors that prevent a matrix, each with the option that solves it."""
     problems = []
     if not plan.used:
         reasons = "; ".join(f"{column.name!r} {column.reason}" for column in plan.columns if column.role == "left out")
-        problems.append(
-            f"{plan.where} has no column that can be a feature. {reasons[:400]}. "
-            "Pass features= (--features) or one_hot= (--one-hot) to use one of them."
-        )
+        text = f"{plan.where} has no column that can be a feature. {reasons[:400]}."
+        text += " Pass features= (--features) or one_hot= (--one-hot) to use one of them."
+        problems.append(Finding("column", (), text, level="error"))
     for name in plan.used:
         found = profile.columns[name]
         if found.infinite:
-            problems.append(
-                f"column {name!r} has {found.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}} "
-                f"(--missing {name}=inf), or drop=[{name!r}] (--drop {name})."
-            )
+            text = f"column {name!r} has {found.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
+            text += f" (--missing {name}=inf), or drop it."
+            problems.append(Finding("infinite", (name,), text, quoted("--drop", [name]), "error"))
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
-        problems.append(f"{plan.where}: {not_filled(missing)}")
-    twice = [name for name, count in Counter(plan.names).items() if count > 1]
+        text = f"{plan.where}: {not_filled(missing)}"
+        problems.append(Finding("missing", tuple(missing), text, "--impute median", "error"))
+    twice = [name for name, n in Counter(plan.names).items() if n > 1]
     if twice:
-        problems.append(f"two features would be called {twice[0]!r}: rename a column, or pass drop= (--drop).")
+        text = f"two features would be called {twice[0]!r}: rename a column, or pass drop= (--drop)."
+        problems.append(Finding("column", (), text, level="error"))
     return problems
 
 
-def _notes(plan: FeaturePlan, profile: Profile) -> list[str]:
-    """Return what a user should know about the values."""
-    notes = []
-    if profile.last.lower().rstrip(":") in _TOTALS:
-        notes.append(
-            f"the last row, {profile.last!r}, looks like the sum of the others: remove it, or it is scored too."
-        )
+def _facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
+    """Return warnings and notes about the columns."""
+    facts = _missing_facts(plan, profile)
+
+    def add(kind: str, names: Iterable[str], text: str, remedy: str = "") -> None:
+        facts.append(Finding(kind, tuple(names), text, remedy, "note"))
+
+    codes = [c.name for c in plan.features if _is_code(profile.columns[c.name]) and c.kind == "number"]
+    if codes:
+        text = f"Used as numbers, but possibly codes of categories: {join_names(codes)}."
+        add("codes", codes, text, quoted("--one-hot", codes))
+    dates = [c.name for c in plan.features if c.kind == "date"]
+    if dates:
+        text = f"Dates used as features: {join_names(dates)}. Clusters that follow time do not carry over to new data."
+        add("time", dates, text, quoted("--drop", dates))
+    if n_copies := profile.n_duplicate_rows():
+        repeat = "row repeats an earlier one" if n_copies == 1 else "rows repeat an earlier one"
+        add("duplicate rows", (), f"{n_copies:,} {repeat} in all columns.")
+    for column in plan.features:
+        found = profile.columns[column.name]
+        if found.strays and column.kind != "category":
+            cells = join_names((f"{text[:30]!r} in row {row + 1:,}" for row, text in found.strays.items()), 3)
+            text = f"{count(len(found.strays), 'cell')} of {column.name!r} not a {column.kind}, so missing: {cells}."
+            add("strays", (column.name,), text)
+        if found.remark and found.kind in ("number", "date"):
+            add("ambiguous", (column.name,), f"{column.name!r}: {found.remark}.")
+    for name in plan.labels:
+        if n_missing := profile.columns[name].n_missing:
+            add("labels", (name,), f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out.")
+    return facts
+
+
+def _missing_facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
+    """Return warnings and notes about missing values."""
+    facts = []
+
+    def add(names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> None:
+        facts.append(Finding("missing", tuple(names), text, remedy, level))
+
+    gone = [c.name for c in plan.columns if c.role == "left out" and c.reason.endswith("% missing")]
+    half = [c.name for c in plan.features if c.n_missing > plan.n_rows / 2 and len(c.categories) != 2]
+    if gone:
+        add(gone, f"Left out {join_names(gone)}: more than 80% missing.")
+    if half:
+        text = f"More than half of the values are missing in {join_names(half)}."
+        add(half, text, quoted("--drop", half), "warning")
     filled = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind != "category"}
     blank = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind == "category"}
     if plan.impute == "median" and filled:
-        notes.append(
-            f"{sum(filled.values()):,} missing values are filled with the median of their column: {counted(filled)}."
-        )
-        errors = [profile.columns[name].median_error for name in filled]
-        if max(errors) > 0:
-            notes.append(
-                f"medians are those of a random sample of rows; their rank is off by {max(errors):.2%} at most (95 %)."
-            )
+        text = f"{sum(filled.values()):,} missing values are filled with the median of their column: {counted(filled)}."
+        add(filled, text)
+        if error := max(profile.columns[name].median_error for name in filled):
+            add((), f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%).")
     if plan.impute == "median" and blank:
-        notes.append(f"{sum(blank.values()):,} blanks are a category of their own, {MISSING}: {counted(blank)}.")
+        add(blank, f"{sum(blank.values()):,} blanks are the category {MISSING}: {counted(blank)}.")
     if plan.impute == "drop" and (filled or blank):
-        notes.append(f"rows with a missing value are left out: {counted({**filled, **blank})}.")
-    for column in plan.columns:
-        found = profile.columns[column.name]
-        if column.role == "label" and found.n_missing:
-            notes.append(
-                f"{found.n_missing:,} of {plan.n_rows:,} rows have no label in {column.name!r} and are left out."
-            )
-        if column.role != "feature":
-            continue
-        if found.missing_words and column.kind != "category":
-            words = ", ".join(f"{word!r} ({count:,})" for word, count in list(found.missing_words.items())[:6])
-            notes.append(f"in {column.name!r} these count as missing: {words}.")
-        if found.remark and found.kind in ("number", "date"):
-            notes.append(f"{column.name!r}: {found.remark}.")
-    return notes
+        add(filled | blank, f"Rows with a missing value are left out: {counted(filled | blank)}.")
+    words: dict[str, dict[str, int]] = {}
+    for column in plan.features if plan.impute != "drop" else ():
+        for word, n in profile.columns[column.name].missing_words.items() if column.kind != "category" else ():
+            words.setdefault(word, {})[column.name] = n
+    if words:
+        listed = join_names((f"{word!r} in {counted(counts)}" for word, counts in words.items()), 6)
+        add(dict.fromkeys(name for counts in words.values() for name in counts), f"Counted as missing: {listed}.")
+    return facts
+
+
+def _is_code(found: ColumnProfile) -> bool:
+    """Tell whether whole numbers are named and spread like codes of categories."""
+    few_values = found.values is not None and 2 < len(found.values) <= _MOST_CATEGORIES
+    return few_values and found.integer and found.min >= 0 and _CODE_NAME.search(found.name) is not None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
@@ -106,6 +108,8 @@ class Part:
     """
 
     has_names = True
+    #: The line of the first row in the file.
+    first_line = 1
     keys: Mapping[str, str | None] = MappingProxyType({})
     #: Columns that describe observations and are not measurements.
     annotations: tuple[str, ...] = ()
@@ -123,6 +127,8 @@ class Part:
         self.where, self.format, self.n_rows, self.written, self._read = where, format, n_rows, written, read
         self.files: tuple[str, ...] = () if format == "frame" else (where,)
         self.notes: list[str] = []
+        self.warnings: list[tuple[str, str]] = []  # with a remedy each
+        self.excluded: set[int] = set()
         self.set_schema(schema)
 
     @classmethod
@@ -147,6 +153,38 @@ class Part:
             raise TableError(f"{self.where} has more than one column named {twice[0]!r}: rename them.")
         if not self.names:
             raise TableError(f"{self.where} has no columns.")
+
+    @property
+    def n_kept(self) -> int | None:
+        """The number of rows without those that are left out; None if it is not known yet."""
+        return None if self.n_rows is None else self.n_rows - len(self.excluded)
+
+    def raw_row(self, row: int) -> int:
+        """Return the number that a row has if none is left out."""
+        for other in sorted(self.excluded):
+            if other > row:
+                break
+            row += 1
+        return row
+
+    def lines_of(self, rows: list[int]) -> list[int]:
+        """Return the lines of rows in the file, counted from 1."""
+        return [self.first_line + row for row in rows]
+
+    def exclude(self, rows: Iterable[int]) -> None:
+        """Leave out rows from now on."""
+        self.excluded = {*self.excluded, *rows}
+
+    def kept_chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
+        """Yield the rows from ``start`` on, in order, without those that are left out."""
+        first = self.raw_row(start)
+        gone = np.array(sorted(self.excluded), dtype=np.int64)
+        for chunk in self.chunks(columns, first, rows, first_pass):
+            low, high = np.searchsorted(gone, [first, first + chunk.num_rows])
+            keep = np.ones(chunk.num_rows, dtype=bool)
+            keep[gone[low:high] - first] = False
+            first += chunk.num_rows
+            yield chunk if high == low else chunk.filter(pa.array(keep))
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, in order, in pieces of any size; the first pass checks every buffer."""
@@ -231,9 +269,53 @@ def open_array(path: str) -> Part:
 
 
 def open_json(path: str) -> Part:
-    """Return JSON objects, one per line, in memory."""
-    with explained(f"{path} is not one JSON object per line, or it is damaged."), open_bytes(path) as stream:
-        return Part.of(path, pa.json.read_json(stream), "jsonl", written=True)
+    """Return JSON objects, one per line or in one array, in memory; nested objects become columns ``outer.inner``."""
+    with explained(f"{path} is not one JSON object per line, or it is damaged."):
+        with open_bytes(path) as stream:
+            is_array = bytes(stream.read(64)).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        if not is_array:
+            with suppress(pa.ArrowInvalid), open_bytes(path) as stream:
+                table = pa.json.read_json(stream)
+                if all(_keeps_digits(column) for column in table.columns):
+                    return Part.of(path, table, "jsonl", written=True)
+        with open_bytes(path) as stream:
+            text = bytes(stream.read()).decode("utf-8-sig")
+        # Numbers stay text: the profile finds their type, and identifiers keep all digits.
+        parse = partial(json.loads, parse_int=str, parse_float=str, parse_constant=str)
+        records = parse(text) if is_array else [parse(line) for line in text.splitlines() if line.strip()]
+    if not all(isinstance(record, dict) for record in records):
+        raise TableError(f"{path} holds {type(records[0]).__name__}s: a table needs one JSON object per row.")
+    rows = [_flat_record(record) for record in records]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    nested = [name for name in names if any(isinstance(row.get(name), (dict, list)) for row in rows)]
+    columns = {name: [row.get(name) for row in rows] for name in names if name not in nested}
+    if not columns:
+        raise TableError(f"{path} holds only nested values: extract the ones to use into columns first.")
+    texts = {name: pa.array([_json_text(value) for value in values], pa.string()) for name, values in columns.items()}
+    part = Part.of(path, pa.table(texts), "jsonl", written=True)
+    if nested:
+        listed = ", ".join(map(repr, nested[:5]))
+        part.warnings.append((f"{path}: ignored nested values in {listed}. Extract them into columns to use them.", ""))
+    return part
+
+
+def _keeps_digits(column: Any) -> bool:
+    """Tell whether pyarrow read a column of JSON as it was written: no nested values, no rounded whole numbers."""
+    if pa.types.is_nested(column.type):
+        return False
+    return not pa.types.is_floating(column.type) or (pc.max(pc.abs(column)).as_py() or 0) < 2**53
+
+
+def _flat_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object with the entries of its inner objects in place of these."""
+    flat = dict[str, Any]()
+    for name, value in record.items():
+        flat |= {f"{name}.{key}": inner for key, inner in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def _json_text(value: Any) -> str | None:
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else value
 
 
 def open_h5ad(path: str) -> Part:

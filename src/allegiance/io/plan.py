@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance.drivers import Finding
 
 from .files import TableError
 from .formats import as_arrow
@@ -24,6 +26,7 @@ from .values import (
     is_number,
     is_text,
     is_time,
+    join_names,
     label_values,
     lower_words,
     read_column,
@@ -95,10 +98,10 @@ class FeaturePlan:
 
     Attributes
     ----------
-    problems
-        What must be solved before the plan can be applied, each with the option that does it.
-    notes
-        What a user should know about the values.
+    findings
+        Facts about the table and its columns, the most important first: records of ``kind``, ``columns``, ``level``,
+        ``text`` and ``remedy``. Those of level "error" must be solved before the plan can be applied, those of level
+        "warning" change the answer.
     """
 
     columns: list[ColumnPlan]
@@ -107,8 +110,7 @@ class FeaturePlan:
     single: bool = False
     n_rows: int = 0
     where: str = "the table"
-    problems: list[str] = field(default_factory=list, init=False)
-    notes: list[str] = field(default_factory=list, init=False)
+    findings: list[Finding] = field(default_factory=list, init=False)
 
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> FeaturePlan:
@@ -159,13 +161,34 @@ class FeaturePlan:
         spreads = [np.full(column.width, column.spread) for column in self.features]
         return np.concatenate([np.empty(0), *centers]), np.concatenate([np.empty(0), *spreads])
 
+    @property
+    def problems(self) -> list[str]:
+        """The findings that must be solved first, as text."""
+        return [str(finding) for finding in self.findings if finding.level == "error"]
+
+    @property
+    def remedy(self) -> str:
+        """The options that address all errors and warnings, to be added to the command."""
+        remedies = [one.remedy for one in self.findings if one.level != "note" and not one.remedy.startswith("--keep")]
+        drops = [remedy.removeprefix("--drop ").strip('"') for remedy in remedies if remedy.startswith("--drop ")]
+        others = dict.fromkeys(remedy for remedy in remedies if remedy.startswith("--") and "--drop" not in remedy)
+        if "--no-header" in others:
+            return "--no-header"  # the columns get other names
+        return " ".join([*others, *([quoted("--drop", drops)] if drops else [])])
+
     def raise_problems(self) -> None:
         """Raise a ``TableError`` that names all problems, if there are any."""
         if self.problems:
             raise TableError("\n".join(self.problems))
 
-    def describe(self) -> list[str]:
-        """Return the proposal in a few lines of text."""
+    def describe(self, *, findings: bool = True) -> list[str]:
+        """Return the plan in a few lines of text.
+
+        Parameters
+        ----------
+        findings
+            Whether to list all findings, or only those about missing values.
+        """
         lines = [f"{self.where}: {self.n_rows:,} rows, {len(self.columns):,} columns"]
         for role, title in (("id", "id"), ("label", "labels")):
             named = [f"{c.name} ({c.reason})" if c.reason else c.name for c in self.columns if c.role == role]
@@ -173,21 +196,20 @@ class FeaturePlan:
                 lines.append(f"{title}: {', '.join(named)}")
         numbers, dates, categories = ([c for c in self.features if c.kind == kind] for kind in _KINDS)
         if numbers:
-            lines.append(f"numbers ({len(numbers):,}): {few(c.name for c in numbers)}")
+            lines.append(f"numbers ({len(numbers):,}): {join_names(c.name for c in numbers)}")
         if dates:
-            listed = few(f"{c.name} ({_ORDER_NAMES[c.reading]})" for c in dates)
+            listed = join_names(f"{c.name} ({_ORDER_NAMES[c.reading]})" for c in dates)
             lines.append(f"dates, in days ({len(dates):,}): {listed}")
         if categories:
-            listed = few(f"{c.name} ({c.width})" for c in categories)
+            listed = join_names(f"{c.name} ({c.width})" for c in categories)
             width = sum(c.width for c in categories)
             lines.append(f"categories, one-hot ({len(categories):,}, {width:,} columns): {listed}")
         left = [c for c in self.columns if c.role == "left out"]
         lines += [f"left out: {c.name} {c.reason}" for c in left[:_SHOWN]]
         if len(left) > _SHOWN:
             lines.append(f"left out: {len(left) - _SHOWN:,} more columns")
-        scaled = "scaled: every column counts the same (variance 1)"
-        lines.append(scaled if self.scaled else "not scaled: bare numbers")
-        return lines + [f"note: {note}" for note in self.notes] + [f"problem: {text}" for text in self.problems]
+        lines.append("scaling: all columns standardized" if self.scaled else "scaling: none")
+        return [*lines, *(f"{one.level}: {one}" for one in self.findings if findings or one.kind == "missing")]
 
     def prepare(self, rows: Any) -> tuple[FloatArray, IntArray]:
         """Return the matrix (m, d) of some rows, and the numbers (m,) of those that are used, counted from 0.
@@ -268,7 +290,7 @@ class FeaturePlan:
         places = pc.index_in(texts, value_set=pa.array(column.categories, pa.string()))
         codes = np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         gaps = np.asarray(pc.is_null(texts).to_numpy(zero_copy_only=False))
-        if self.impute == "median":
+        if self.impute == "median" or MISSING in column.categories:
             codes[gaps] = column.categories.index(MISSING) if MISSING in column.categories else -1
             gaps = np.zeros_like(gaps)
         return codes, gaps
@@ -350,7 +372,7 @@ class FeaturePlan:
         lacking = [name for name in self.used if name not in there]
         if lacking:
             plural = "columns that the model needs are" if len(lacking) > 1 else "column that the model needs is"
-            raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {few(map(repr, lacking))}.")
+            raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {join_names(map(repr, lacking))}.")
         profile = table.profile()
         if profile.n_rows == 0:
             raise TableError(f"{table.where} has a header, but no rows.")
@@ -371,7 +393,7 @@ class FeaturePlan:
             notes.append(f"{sum(gaps.values()):,} missing values {what}: {counted(gaps)}.")
         ignored = sorted(there - {column.name for column in self.columns}, key=table.columns.index)
         if ignored:
-            notes.append(f"columns that the model does not know are ignored: {few(ignored)}.")
+            notes.append(f"columns that the model does not know are ignored: {join_names(ignored)}.")
         return notes
 
     def to_dict(self) -> dict[str, Any]:
@@ -473,14 +495,12 @@ def not_filled(gaps: Mapping[str, int]) -> str:
     )
 
 
+def quoted(option: str, names: Iterable[str]) -> str:
+    """Return an option of the command with names of columns, quoted where needed."""
+    text = ",".join(dict.fromkeys(names))
+    return f"{option} {text}" if re.fullmatch(r"[\w,.+-]+", text) else f'{option} "{text}"'
+
+
 def counted(counts: Mapping[str, int]) -> str:
     """Return names with their counts, the largest first."""
-    return few(f"{name} ({count:,})" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
-
-
-def few(names: Iterable[str]) -> str:
-    """Return the first names, and how many more there are, if it is more than one."""
-    listed = list(names)
-    shown = _SHOWN if len(listed) > _SHOWN + 1 else len(listed)
-    more = f" and {len(listed) - shown:,} more" if len(listed) > shown else ""
-    return ", ".join(listed[:shown]) + more
+    return join_names(f"{name} ({count:,})" for name, count in sorted(counts.items(), key=lambda item: -item[1]))

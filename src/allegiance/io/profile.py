@@ -1,8 +1,9 @@
-"""What the columns of a table hold, found in one pass: numbers and dates as people write them, categories, identifiers.
+"""Column profiles from one pass over a table: numbers and dates as people write them, categories, identifiers.
 
-Every column of text keeps all readings alive that fit every value so far: a decimal point, a decimal comma, and four
-orders of a date. A reading that a value contradicts is dropped, so no column is ever read a second time. What cannot be
-summed up as rows go by (medians, whether values are unique) comes from a random sample of rows, all rows if they fit.
+Every text column keeps all interpretations: a decimal point, a decimal comma, and four date orders. Each counts the
+cells that contradict it, so no column is read twice. Medians and uniqueness come from a random sample of rows, or from
+all rows if they fit into memory. Rows that are no observations (a second header, totals, footnotes) are collected on
+the way; only if there are some, or numbers that mean "missing", is the table profiled a second time without them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import FloatArray
+from allegiance._core.validation import FloatArray, IntArray
 
 from .values import (
     MARKS,
@@ -26,7 +28,6 @@ from .values import (
     as_texts,
     as_times,
     decoded,
-    first_unread,
     has_leading_zeros,
     is_number,
     is_text,
@@ -51,21 +52,26 @@ SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
 _WHOLE_CELLS, _WHOLE_ROWS, _KEPT_ROWS = 1 << 22, 1 << 20, 3 * SAMPLE_ROWS
 #: Batches that the sample consists of at most, and rows that it keeps whatever they take.
 _MOST_BATCHES, _LEAST_ROWS = 1_000, 256
-#: Numbers that people write for a missing value; the first four count as missing where all other values are far away.
-_SENTINELS = np.array([-99.0, -999.0, -9999.0, -99999.0, -9.0, 99.0, 999.0, 9999.0, 99999.0])
-_CERTAIN = 4
-#: A sentinel counts if this share of the values, and more than one, are equal to it.
-_NOTABLE = 0.001
+#: Cells that may contradict an interpretation, as a number and as a share; rows interpreted at a time.
+_MAX_STRAYS, _STRAY_SHARE, _BLOCK_ROWS = 1_000, 0.01, 512
+#: Values at the beginning of a column that end an interpretation if none of them fits.
+_LEAD = 256
 #: Whole numbers from here on are codes: floating-point numbers cannot distinguish them.
 _EXACT = float(1 << 53)
+#: Distinct values that a column with a sentinel has at least, besides it.
+_MIN_DISTINCT = 10
 _ID_NAME = re.compile(
-    r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
+    r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
 )
+_NUMBER_NAME = re.compile(r"(?:num|number|reference|code|identifier)$", re.I)
+_COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
+#: Words for a row that sums up others.
+_TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt", "totale", "somme"}
 
 
 @dataclass
 class ColumnProfile:
-    """What one column holds. Of dates, numbers are days since 1970-01-01."""
+    """The contents of one column. Numbers of dates are days since 1970-01-01."""
 
     name: str
     type: str  # in the file, as Arrow names it
@@ -74,6 +80,7 @@ class ColumnProfile:
     n_missing: int = 0  # with words for missing values
     missing_words: dict[str, int] = field(default_factory=dict)  # how often each counted as missing
     missing: tuple[Any, ...] = ()  # words and numbers that mean a missing value, beyond the usual words
+    strays: dict[int, str] = field(default_factory=dict)  # row and text of cells that are neither number nor date
     values: dict[str, int] | None = None  # how often each distinct one occurs; None if there are more than 1,000
     unique: bool = False  # in the sample; of texts and whole numbers
     counting: bool = False  # whether each value is one more than the one before
@@ -84,20 +91,29 @@ class ColumnProfile:
     min: float = np.nan
     max: float = np.nan
     median: float = np.nan
-    median_error: float = 0.0  # 0 if it is exact; else it is that of a sample, and this is the error of its rank (95 %)
+    median_error: float = 0.0  # 0 if it is exact; else it is that of a sample, and this is the error of its rank (95%)
     infinite: int = 0
     reading: str = "."  # of text: the decimal mark, or the order of a date, "iso", "ymd", "dmy" or "mdy"
-    remark: str = ""  # what a reader should know, such as a date that could be read in two ways
+    remark: str = ""  # for the user, such as a date that could be read in two ways
+    sentinel: float | None = None  # a number that probably means missing
+    sentinel_count: int = 0
 
 
 @dataclass
 class Profile:
-    """The number of rows of a table, its columns by name, in their order, and the first value of its last row."""
+    """The profile of a table: its rows, its columns by name, and rows that are not observations, with the reason."""
 
     n_rows: int
     columns: dict[str, ColumnProfile]
-    last: str
     sample: Sample = field(compare=False, repr=False)
+    odd_rows: dict[int, str] = field(default_factory=dict)
+
+    def n_duplicate_rows(self) -> int:
+        """Return how many rows repeat an earlier one in all columns; 0 if the table is too large to tell."""
+        rows = self.sample.rows(_WHOLE_ROWS, list(self.sample.names))
+        if rows.num_rows < self.n_rows or rows.num_rows * rows.num_columns > _WHOLE_CELLS or not rows.num_columns:
+            return 0
+        return int(rows.num_rows - rows.group_by(rows.column_names, use_threads=False).aggregate([]).num_rows)
 
 
 def profile_of(
@@ -105,31 +121,98 @@ def profile_of(
     schema: Any,
     *,
     missing: Mapping[str, Sequence[Any]],
-    decimal: str | None,
-    dayfirst: bool | None,
+    decimal: str | None = None,
+    dayfirst: bool | None = None,
+    check_rows: bool = False,
 ) -> Profile:
     """Return the profile of record batches with this schema, whose text is as written.
 
-    The result does not depend on where batches end.
+    The result does not depend on batch boundaries. ``check_rows`` looks for rows that are not observations.
     """
     most_values = min(_MOST_VALUES, max(_ALL_VALUES // len(schema), 51))
     columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
     sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
-    n_rows, last = 0, ""
+    rows = _OddRows(columns)
+    n_rows = 0
     for batch in batches:
         sample.add(batch)
+        if check_rows:
+            rows.add(batch, n_rows)
         for column, values in zip(columns, batch.columns, strict=True):
-            column.add(values)
+            column.add(values, n_rows)
         n_rows += batch.num_rows
-        row = (str(values[-1].as_py() or "").strip() for values in batch.columns)
-        last = next(filter(None, row), "")
-        del batch, values, row  # or they would be held while the next one is read
+        del batch, values  # or they would be held while the next one is read
+    odd = rows.find() if check_rows else {}
     # One table has one decimal mark: a column that shows it decides for those that could have either.
-    shown = {column.only_mark for column in columns} - {None}
-    usual = decimal or ("," if shown == {","} else ".")
-    found = [column.finish(sample, usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
+    marks = {column.only_mark for column in columns} - {None}
+    usual = decimal or ("," if marks == {","} else ".")
+    profiles = [column.finish(sample, usual, bool(marks) or decimal is not None, dayfirst) for column in columns]
+    _confirm_sentinels(profiles, columns)
     sample.thin(_KEPT_ROWS)
-    return Profile(n_rows, {column.name: column for column in found}, last, sample)
+    return Profile(n_rows, {column.name: column for column in profiles}, sample, odd)
+
+
+def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[_Column]) -> None:
+    """Take a sentinel of one column for one of others where it is extreme, too."""
+    known = {one.sentinel for one in profiles} - {None}
+    for one, column in zip(profiles, columns, strict=True):
+        if known and one.sentinel is None and one.kind == "number":
+            extremes = column.stats(one.reading).extremes(one.values)
+            match = next(((v, n) for v, n, gap, sign in extremes if v in known and (gap > 0.1 or sign)), None)
+            one.sentinel, one.sentinel_count = match or (None, 0)
+
+
+class _OddRows:
+    """Rows that are not observations: empty ones, footnotes, repeated headers, units, totals."""
+
+    def __init__(self, columns: list[_Column]) -> None:
+        self._columns = columns
+        self._sparse: dict[int, tuple[int, str]] = {}  # rows with one value at most: its column and text
+        self._totals: list[int] = []
+
+    def add(self, batch: Any, first: int) -> None:
+        """Collect candidates from the next batch, whose first row has this number."""
+        n_values = np.zeros(batch.num_rows, dtype=np.int32)
+        for values in batch.columns:
+            n_values += np.asarray(values.is_valid().to_numpy(zero_copy_only=False)) if values.null_count else 1
+        if len(self._columns) > 2:
+            for row in np.flatnonzero(n_values <= 1)[: max(0, 10_000 - len(self._sparse))].tolist():
+                cells = [(i, str(values[row])) for i, values in enumerate(batch.columns) if values[row].is_valid]
+                is_blank = not any(letter.isalnum() for _, text in cells for letter in text)
+                self._sparse[first + row] = (-1, "") if is_blank else cells[0]
+        for values in batch.columns[:2]:
+            if is_text(values.type) and len(self._totals) < 100:
+                words = pc.utf8_rtrim(pc.utf8_lower(pc.utf8_trim_whitespace(values)), ":")
+                rows = np.flatnonzero(pc.fill_null(pc.is_in(words, value_set=pa.array(sorted(_TOTALS))), False))
+                self._totals += (first + rows).tolist()
+
+    def find(self) -> dict[int, str]:
+        """Return the rows that are not observations, each with the reason."""
+        odd = {row: "empty" for row, (place, _) in self._sparse.items() if place < 0}
+        stats = [column.best() for column in self._columns]
+        numbers = [one for one in stats if one is not None and one.seen > 2]
+        for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
+            if place >= 0 and stats[place] is None and self._columns[place].n_times(text) == 1:
+                odd[row] = "without numbers"
+        # Several columns of numbers that have text in the same row.
+        broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
+        names = {name for column in self._columns for name in (column.name, column.name.lower())}
+        counts = Counter(row for strays in broken for row in strays)
+        limit = max(3, min((one.seen for one in numbers), default=0) // 100)
+        shared = [row for row, n in counts.items() if n >= max(2, len(broken) / 2)]
+        for row in shared:
+            texts = [strays[row] for strays in broken if row in strays]
+            is_header = sum(text in names for text in texts) > len(texts) / 2
+            if is_header or len(shared) <= limit:
+                odd[row] = "a repeated header" if is_header else "text in columns of numbers"
+        # One row holds the largest value of most columns, which is the sum of the other values.
+        tall = [one for one in numbers if one.low.value >= 0 and one.high.value < 0 and one.seen > 3]
+        row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
+        sums = sum(one.high_row == row and one.is_sum for one in tall)
+        is_named = row in self._totals
+        if n >= max(1 if is_named else 2, 0.6 * len(tall)) and (sums >= n / 2 or (is_named and n > 1)):
+            odd[row] = "the total of the others"
+        return odd
 
 
 class Sample:
@@ -175,6 +258,11 @@ class Sample:
     def _table(self) -> Any:
         return pa.Table.from_batches(self._batches, schema=self._schema)
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._schema.names)
+
     def column(self, name: str) -> Any:
         """Return the values of one column, as an Arrow array."""
         place = self._schema.get_field_index(name)
@@ -188,24 +276,46 @@ class Sample:
         return held.filter(pa.array(self._keys < np.partition(self._keys, most)[most]))
 
 
+class _Extreme:
+    """The smallest number of a column, how often it occurs, and the next larger one."""
+
+    def __init__(self) -> None:
+        self.value, self.count, self.next = np.inf, 0, np.inf
+
+    def add(self, values: FloatArray) -> None:
+        """Include more numbers."""
+        low = float(values.min())
+        rest = values[values > min(low, self.value)]
+        following = float(rest.min()) if rest.size else np.inf
+        if low > self.value:
+            self.next = min(self.next, low)
+            return
+        following = min(following, self.next, self.value if self.value > low else np.inf)
+        self.count = int((values == low).sum()) + (self.count if low == self.value else 0)
+        self.value, self.next = low, following
+
+
 class _Stats:
-    """Moments and extremes of the numbers of one reading of a column."""
+    """Moments and extremes of one interpretation of a column, and the cells that contradict it."""
 
     def __init__(self) -> None:
         self.seen = self.infinite = 0
         self.mean = self.squares = 0.0
-        self.low, self.high = np.inf, -np.inf
+        self.low, self.high = _Extreme(), _Extreme()  # the second one of negated numbers
+        self.high_row = -1
         self.whole = self.counting = True
+        self.n_strays = self.n_gaps = 0  # cells that contradict, and numbers that mean missing
+        self._strays: list[tuple[Any, IntArray, int]] = []
         self._last = np.nan
-        self._sentinels = np.zeros(_SENTINELS.size, dtype=np.int64)
 
-    def add(self, values: FloatArray) -> None:
-        """Add values, NaN where one is missing."""
-        finite = np.isfinite(values)
+    def add(self, numbers: FloatArray, first: int) -> None:
+        """Add numbers, NaN where one is missing; ``first`` is the number of their first row."""
+        finite = np.isfinite(numbers)
+        values = numbers
         if not finite.all():
-            self.infinite += int(np.isinf(values).sum())
+            self.infinite += int(np.isinf(numbers).sum())
             self.counting = False
-            values = values[finite]
+            values = numbers[finite]
         if not values.size:
             return
         if self.counting:
@@ -213,91 +323,143 @@ class _Stats:
             self.counting = bool((steps == 1).all())
         self._last = float(values[-1])
         self.whole = self.whole and bool((values == np.floor(values)).all())
-        odd = np.isin(values, _SENTINELS)
-        if odd.any():
-            self._sentinels += (values[odd, None] == _SENTINELS).sum(axis=0)
-            values = values[~odd]
-        if values.size:
-            with np.errstate(over="ignore", invalid="ignore"):
-                self._merge(values)
+        top = -self.high.value
+        self.low.add(values)
+        self.high.add(-values)
+        if -self.high.value > top:
+            self.high_row = first + int(np.flatnonzero(numbers == -self.high.value)[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Sums of squares about two means are combined without cancellation.
+            mean, total = float(values.mean()), self.seen + values.size
+            shift = mean - self.mean
+            self.squares += float(((values - mean) ** 2).sum()) + shift * shift * (self.seen * values.size / total)
+            self.mean += shift * (values.size / total)
+            self.seen = total
 
-    def _merge(self, values: FloatArray) -> None:
-        """Combine sums of squares about two means, without cancellation."""
-        mean, total = float(values.mean()), self.seen + values.size
-        shift = mean - self.mean
-        self.squares += float(((values - mean) ** 2).sum()) + shift * shift * (self.seen * values.size / total)
-        self.mean += shift * (values.size / total)
-        self.seen = total
-        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+    def add_strays(self, texts: Any, places: IntArray, first: int) -> None:
+        """Add texts at these places that contradict the interpretation; ``first`` is the row of the first text."""
+        self.n_strays += places.size
+        self._strays.append((texts, places, first))
 
-    def sentinel(self) -> tuple[float, int, bool] | None:
-        """Return a number far from all others that means missing, its count, and whether that is certain."""
-        width = self.high - self.low
-        if not np.isfinite(width) or (self._sentinels > 0).sum() != 1:
-            return None
-        place = int(self._sentinels.argmax())
-        value, count = float(_SENTINELS[place]), int(self._sentinels[place])
-        below, above = self.low - value, value - self.high
-        far = (below > 0 and (below > width or self.low >= 0)) or above > width
-        if not far or count < 2 or count < _NOTABLE * (self.seen + count):
-            return None
-        return value, count, place < _CERTAIN
+    @property
+    def strays(self) -> dict[int, str]:
+        """The cells that contradict the interpretation, by row."""
+        return {
+            first + place: texts[place].as_py() for texts, places, first in self._strays for place in places.tolist()
+        }
 
-    def finish(self, found: ColumnProfile, missing: float | None) -> None:
-        """Write these numbers into a profile; a sentinel that does not mean missing is a number."""
-        for value, count in zip(_SENTINELS, self._sentinels, strict=True):
-            if count and value != missing:
-                self._merge(np.full(count, value))
-        found.infinite = self.infinite
+    @property
+    def is_sum(self) -> bool:
+        """Whether the largest value is the sum of the others."""
+        top = -self.high.value
+        return abs(self.mean * self.seen - 2 * top) <= 0.01 * top
+
+    def extremes(self, values: Mapping[str, int] | None) -> list[tuple[float, int, float, bool]]:
+        """Return repeated whole extremes: value, count, gap relative to the range of the rest, whether its sign is odd.
+
+        ``values`` are the distinct values, None if there are many.
+        """
+        if not self.seen or (values is not None and len(values) < 3):
+            return []
+        ends = []
+        for end, far, sign in ((self.low, -self.high.value, 1.0), (self.high, self.low.value, -1.0)):
+            value, following, other = sign * end.value, sign * end.next, far
+            width = abs(other - following)
+            if end.count > 1 and np.isfinite(width) and value == int(value):
+                gap = abs(following - value) / width if width > 0 else np.inf
+                ends.append((value, end.count, gap, bool(sign > 0 and value < 0 <= following)))
+        return ends
+
+    def sentinel(self, values: Mapping[str, int] | None) -> tuple[float, int] | None:
+        """Return a number that stands for missing values, far from all others and repeated, and its count."""
+        for value, n, gap, odd_sign in self.extremes(values):
+            is_nines = re.fullmatch(r"-?(9{2,}|8{3,}|7{3,})", f"{value:.0f}") is not None
+            varied = values is None or len(values) > _MIN_DISTINCT
+            enough = n >= max(2, 0.001 * self.seen) and (varied or value < 0)
+            if enough and is_nines and (gap > 1 or (odd_sign and value <= -99)):
+                return value, n
+            if varied and n >= max(3, 0.005 * self.seen) and gap > 2 and value != 0:
+                return value, n
+        return None
+
+    def finish(self, profile: ColumnProfile) -> None:
+        """Write these numbers into a profile."""
+        profile.infinite = self.infinite
         if self.seen:
-            found.integer, found.mean, found.min, found.max = self.whole, self.mean, self.low, self.high
-            found.std = float(np.sqrt(self.squares / self.seen))
+            profile.integer, profile.mean = self.whole, self.mean
+            profile.min, profile.max = self.low.value, -self.high.value
+            profile.std = float(np.sqrt(self.squares / self.seen))
+            match = self.sentinel(profile.values)
+            if profile.kind == "number" and match is not None:
+                profile.sentinel, profile.sentinel_count = match
 
 
 class _Column:
-    """One column of a table as its batches go by."""
+    """One column of a table while its batches go by."""
 
     def __init__(self, name: str, kind: Any, missing: Sequence[Any], most_values: int) -> None:
-        self._name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
+        self.name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
         value_type = plain_type(kind)
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
-        self._readings = {reading: _Stats() for reading in ((*MARKS, *ORDERS) if self._is_text else readings)}
+        self._readings = dict.fromkeys((*MARKS, *ORDERS) if self._is_text else readings, _Stats())
         self.usable = bool(self._readings)
-        self._rows = self._absent = self._read_before = 0
-        self._words_seen: Counter[str] = Counter()
+        self._rows = self._absent = 0
+        self._word_counts: Counter[str] = Counter()
         self._values: Counter[str] | None = Counter()
-        self._contradiction = self._first = ""
-        self._ambiguous = False
+        self._first = ""
+        self._leading_zeros = self._ambiguous = False
+
+    def stats(self, reading: str) -> _Stats:
+        """Return the statistics of one interpretation."""
+        return self._readings[reading]
+
+    def best(self) -> _Stats | None:
+        """Return the interpretation with the fewest contradictions if most values fit it; None for text."""
+        ranked = sorted(self._readings.values(), key=lambda stats: stats.n_strays)
+        return ranked[0] if ranked and ranked[0].seen > ranked[0].n_strays else None
+
+    def n_times(self, text: str) -> int:
+        """Return how often a text occurs, 1 if there are too many to count."""
+        return 1 if self._values is None else self._values[text.strip()]
 
     @property
     def only_mark(self) -> str | None:
         """The decimal mark that the column shows, None if it could have either or is not a column of numbers."""
-        marks = [mark for mark in MARKS if mark in self._readings]
+        marks = [mark for mark in MARKS if mark in self._fitting()]
         return marks[0] if self._is_text and len(marks) == 1 and self._rows > self._absent else None
 
-    def add(self, column: Any) -> None:
-        """Look at some more values."""
+    def _fitting(self) -> list[str]:
+        """Return the interpretations with the fewest contradictions, none if they are too many."""
+        fewest = min((stats.n_strays for stats in self._readings.values()), default=0)
+        seen = max((stats.seen for stats in self._readings.values()), default=0)
+        allowed = max(1 if seen >= 20 else 0, _STRAY_SHARE * seen)
+        if fewest > allowed:
+            return []
+        return [reading for reading, stats in self._readings.items() if stats.n_strays == fewest]
+
+    def add(self, column: Any, first: int) -> None:
+        """Add values, the first of which is in this row."""
         self._rows += len(column)
         if not self.usable:
             self._absent += column.null_count
         elif self._is_text:
-            self._add_text(decoded(column))
+            self._add_text(decoded(column), first)
         else:
-            self._add_numbers(decoded(column))
+            self._add_numbers(decoded(column), first)
 
-    def _add_numbers(self, column: Any) -> None:
-        given = as_numbers(column)
-        numbers = with_gaps(given, self._missing)
+    def _add_numbers(self, column: Any, first: int) -> None:
+        raw = as_numbers(column)
+        numbers = with_gaps(raw, self._missing)
         gaps = np.isnan(numbers)
-        self._words_seen.update(f"{value:g}" for value in given[gaps & ~np.isnan(given)])
+        self._word_counts.update(f"{value:g}" for value in raw[gaps & ~np.isnan(raw)])
         self._absent += int(gaps.sum())
         if self._values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
             self._values = None
         if self._values is not None:
             self._count(as_texts(column.filter(pa.array(~gaps))))
         for stats in self._readings.values():
-            stats.add(numbers)
+            stats.add(numbers, first)
 
     def _count(self, texts: Any) -> None:
         """Count distinct values while there are few."""
@@ -308,21 +470,22 @@ class _Column:
             if max(len(counts), len(self._values)) > self._most_values:
                 self._values = None
 
-    def _add_text(self, column: Any) -> None:
+    def _add_text(self, column: Any, first: int) -> None:
         plain = self._plain_numbers(column) if "." in self._readings else None
         texts = trimmed(column) if plain is None else column
         self._absent += texts.null_count
         self._count(texts.drop_null())
         if not self._readings:
             return
-        found = self._read(texts) if plain is None else self._read_plain(column, plain)
-        for one, other in (MARKS, ("dmy", "mdy")):
-            if one in found and other in found and found[one] is not found[other]:
-                same = np.array_equal(found[one], found[other], equal_nan=True)
-                self._ambiguous = self._ambiguous or not same
-        self._readings = {reading: stats for reading, stats in self._readings.items() if reading in found}
-        for reading, stats in self._readings.items():
-            stats.add(found[reading])
+        if plain is not None:
+            self._add_readings(self._read_plain(column, plain), texts, first)
+            return
+        # In blocks: most interpretations of a text column end after the first one.
+        for start in range(0, len(texts), _BLOCK_ROWS if len(self._readings) > 2 else max(len(texts), 1)):
+            block = texts[start : start + _BLOCK_ROWS] if len(self._readings) > 2 else texts[start:]
+            self._read(block, first + start)
+            if len(block) == len(texts) - start or not self._readings:
+                return
 
     def _plain_numbers(self, column: Any) -> FloatArray | None:
         """Return texts as numbers if all are finite ones with a decimal point and without odd zeros."""
@@ -341,113 +504,126 @@ class _Column:
         """Return the numbers of each reading; a decimal comma reads them too if no point is in them, or groups only."""
         if column.null_count == len(column):
             return dict.fromkeys(self._readings, values)
-        found = {".": values}
+        numbers = {".": values}
         if "," in self._readings:
             if not pc.any(pc.match_substring(column, ".")).as_py():
-                found[","] = values
-            elif all(read_numbers(some, ",").null_count == some.null_count for some in (column[:16], column)):
-                found[","] = plain_values(read_numbers(column, ","))
-        return found
+                numbers[","] = values
+            else:
+                numbers[","] = plain_values(read_numbers(column, ","))
+        return numbers
 
-    def _read(self, texts: Any) -> dict[str, FloatArray]:
-        """Return the numbers or days of each reading that all of these trimmed texts fit."""
+    def _read(self, texts: Any, first: int) -> None:
+        """Interpret trimmed texts in every way that is left."""
         words = missing_words(texts, self._words)
         values = pc.if_else(words, None, texts)
-        n_values = len(values) - values.null_count
-        readings = list(self._readings)
-        if n_values and any(mark in readings for mark in MARKS) and has_leading_zeros(values):
-            self._contradiction = self._contradiction or "it has leading zeros"
-            readings = [reading for reading in readings if reading not in MARKS]
-        if n_values and not self._first:
-            self._first = values.drop_null()[0].as_py()
-        found: dict[str, FloatArray] = {}
-        head = values[:256].drop_null()
-        for reading in readings:
-            if read_texts(head, reading).null_count > len(head) / 2:
-                continue
-            read = read_texts(values, reading)
-            fits = len(read) - read.null_count
-            if fits == n_values:
-                found[reading] = plain_values(read)
-            elif self._read_before + fits > 0.8 * (self._read_before + n_values) and not self._contradiction:
-                # Nearly all values fit: the one that does not may be a mistake in the file.
-                odd = str(first_unread(values, read))[:40]
-                self._contradiction = f"{odd!r} is not a {'number' if reading in MARKS else 'date'}"
-        if found:
-            self._words_seen.update(texts.filter(words).to_pylist())
-            self._absent += int(pc.sum(words).as_py() or 0)
-            self._read_before += n_values
-        else:
-            # Words for a missing value are words again.
-            self._absent -= sum(self._words_seen.values())
-            self._words_seen.clear()
-        return found
+        if values.null_count < len(values):
+            self._leading_zeros = self._leading_zeros or has_leading_zeros(values)
+            self._first = self._first or values.drop_null()[0].as_py()
+        if self._leading_zeros:
+            self._readings = {reading: stats for reading, stats in self._readings.items() if reading not in MARKS}
+        self._word_counts.update(texts.filter(words).to_pylist())
+        self._add_readings({name: plain_values(read_texts(values, name)) for name in self._readings}, values, first)
+
+    def _add_readings(self, numbers: dict[str, FloatArray], texts: Any, first: int) -> None:
+        """Add the numbers of each interpretation; one that too many texts contradict ends."""
+        for one, other in (MARKS, ("dmy", "mdy")):
+            if one in numbers and other in numbers and numbers[one] is not numbers[other]:
+                same = np.array_equal(numbers[one], numbers[other], equal_nan=True)
+                self._ambiguous = self._ambiguous or not same
+        present = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False))
+        for names in self._group_readings(numbers):
+            stats, values = self._readings[names[0]], numbers.get(names[0])
+            stray = present if values is None else present & np.isnan(values)
+            places = np.flatnonzero(stray)
+            if places.size:
+                fits = ~stray[present]
+                lead = int(fits.argmax()) if fits.any() else places.size
+                hopeless = stats.seen == stats.n_gaps == 0 and stats.n_strays + lead >= _LEAD
+                stats.add_strays(texts, places, first)
+                if hopeless or stats.n_strays > _MAX_STRAYS:
+                    self._readings = {name: one for name, one in self._readings.items() if one is not stats}
+                    continue
+            if values is not None:
+                gapped = with_gaps(values, self._missing)
+                stats.n_gaps += int((np.isnan(gapped) & ~np.isnan(values)).sum()) if gapped is not values else 0
+                stats.add(gapped, first)
+
+    def _group_readings(self, numbers: dict[str, FloatArray]) -> list[list[str]]:
+        """Return the interpretations by statistics, which they share until their numbers differ."""
+        groups: dict[tuple[int, int], list[str]] = {}
+        for reading, stats in self._readings.items():
+            groups.setdefault((id(stats), id(numbers.get(reading))), []).append(reading)
+        owners = set[int]()
+        for (owner, _), names in groups.items():
+            if owner in owners:
+                self._readings |= dict.fromkeys(names, deepcopy(self._readings[names[0]]))
+            owners.add(owner)
+        return list(groups.values())
 
     def finish(self, sample: Sample, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
-        """Return what the column holds, now that all of it was seen."""
-        found = ColumnProfile(self._name, str(self._kind), "other" if not self.usable else "empty", n_rows=self._rows)
-        found.n_missing, found.missing, found.missing_words = self._absent, self._missing, dict(self._words_seen)
+        """Return the profile, now that all rows have been added."""
+        found = ColumnProfile(self.name, str(self._kind), "other" if not self.usable else "empty", n_rows=self._rows)
         found.values = None if self._values is None else dict(self._values)
+        found.n_missing, found.missing = self._absent, self._missing
         if not self.usable or self._rows == self._absent:
             return found
-        column = sample.column(self._name)
+        column = sample.column(self.name)
         reading = self._reading(found, usual, mark_known, dayfirst)
         if reading is not None:
             self._finish_numbers(found, reading, column, sample.share)
         if found.values is None and (reading is None or found.integer):
             found.distinct_share = pc.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
         elif found.values is not None:
-            found.distinct_share = len(found.values) / (self._rows - self._absent)
+            found.distinct_share = len(found.values) / max(self._rows - self._absent, 1)
         found.unique = self._rows > 1 and not found.n_missing and found.distinct_share == 1.0
-        if reading is not None:
-            return found
-        found.kind, found.remark, values = "text", self._contradiction, found.values or {}
-        found.missing_words = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
-        found.n_missing += sum(found.missing_words.values())
+        if reading is None:
+            found.kind, found.remark, values = "text", found.remark or self._contradiction(), found.values or {}
+            found.missing_words = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
+            found.n_missing += sum(found.missing_words.values())
         return found
 
+    def _contradiction(self) -> str:
+        """Return why a column that is nearly all numbers or dates is text."""
+        best = self.best()
+        if self._leading_zeros:
+            return "it has leading zeros"
+        if best is None or best.n_strays > 0.2 * best.seen or not best.n_strays:
+            return ""
+        kind = "number" if any(self._readings.get(mark) is best for mark in MARKS) else "date"
+        return f"{next(iter(best.strays.values()))[:40]!r} is not a {kind}"
+
     def _reading(self, found: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
-        """Return which of the readings left is taken, with a remark if another one would give other numbers."""
-        alive = list(self._readings)
+        """Return the interpretation to use, with a remark if another one would give other numbers."""
+        alive = self._fitting()
         marks = [mark for mark in alive if mark in MARKS]
         if marks:
             mark = usual if usual in marks else marks[0]
             if len(marks) == 2 and self._ambiguous and not mark_known:
-                found.remark = "with a decimal comma its numbers would be others: pass decimal=',' (--decimal ,)"
+                found.remark = "with a decimal comma these would be different numbers: pass decimal=',' (--decimal ,)"
             stats = self._readings[mark]
-            if self._is_text and stats.whole and max(stats.high, -stats.low) >= _EXACT:
-                self._contradiction = "its whole numbers have more than 15 digits"
+            if self._is_text and stats.whole and max(-stats.high.value, -stats.low.value) >= _EXACT:
+                found.remark = "its whole numbers have more than 15 digits"
                 return None
-            return mark
+            return mark if stats.seen or stats.infinite else None
         if not {"dmy", "mdy"} <= set(alive):
             return alive[0] if alive else None
         day = "." in self._first if dayfirst is None else dayfirst
         if dayfirst is None and self._ambiguous:
-            first, other = ("day", "monthfirst") if day else ("month", "dayfirst")
-            found.remark = (
-                f"no date tells day from month; the {first} is taken to be first: pass dayfirst={not day} "
-                f"(--dates {other}) if not"
-            )
+            order, other = ("day", "monthfirst") if day else ("month", "dayfirst")
+            found.remark = f"all dates are ambiguous; assuming {order} first (dayfirst={not day}, --dates {other})"
         return "dmy" if day else "mdy"
 
     def _finish_numbers(self, found: ColumnProfile, reading: str, column: Any, share: float) -> None:
         stats = self._readings[reading]
         found.kind, found.reading = "number" if reading in MARKS else "date", reading
-        sentinel = stats.sentinel() if found.kind == "number" else None
-        missing = None
-        if sentinel is not None:
-            value, count, certain = sentinel
-            word = f"{value:.0f}"
-            if certain:
-                missing = value
-                found.missing, found.n_missing = (*found.missing, value), found.n_missing + count
-                found.missing_words[word] = found.missing_words.get(word, 0) + count
-            else:
-                declare = f"missing={{{self._name!r}: [{word}]}} (--missing {self._name}={word})"
-                found.remark = f"{count:,} values are {word}; if that means missing, pass {declare}"
+        strays = stats.strays
+        found.missing_words, found.strays = dict(self._word_counts), strays
+        found.n_missing += (sum(self._word_counts.values()) if self._is_text else 0) + len(strays) + stats.n_gaps
+        found.missing = (*found.missing, *dict.fromkeys(strays.values()))
         if found.values is not None:
-            found.values = {text: n for text, n in found.values.items() if text not in found.missing_words}
-        stats.finish(found, missing)
+            gone = {*found.missing_words, *strays.values()}
+            found.values = {text: n for text, n in found.values.items() if text not in gone}
+        stats.finish(found)
         numbers = read_column(column, reading, found.missing)[0]
         numbers = numbers[np.isfinite(numbers)]
         if numbers.size:
@@ -456,26 +632,33 @@ class _Column:
         found.counting = stats.counting and stats.whole and not found.n_missing and self._rows > 2
 
 
-def named_like_id(name: str) -> bool:
-    """Tell whether a column is named as identifiers are: id, customerID, order_key."""
-    return name in ("__index_level_0__", "unnamed_1") or _ID_NAME.search(name) is not None
+def is_id_name(name: str, *, strictly: bool = False) -> bool:
+    """Tell whether a column is named as identifiers are: id, customerID, order_key; or also CLIENTNUM, reference."""
+    strict = is_counter_name(name) or _ID_NAME.search(name) is not None
+    return strict or (not strictly and _NUMBER_NAME.search(name) is not None)
 
 
-def typed_field(found: ColumnProfile, kind: Any) -> Any:
-    """Return the type that a column of text gets.
+def is_counter_name(name: str) -> bool:
+    """Tell whether a column is named as row counters are, such as "Unnamed: 0"."""
+    return _COUNTER_NAME.search(name) is not None
 
-    Whole numbers with words among them stay text: they may be labels, of which "unknown" is one.
+
+def typed_field(profile: ColumnProfile, kind: Any, keep_words: bool) -> Any:
+    """Return the type of a text column; with ``keep_words``, whole numbers with words among them stay text.
+
+    Labels need that: "unknown" may be one of them.
     """
-    if not is_text(kind) or found.kind not in ("number", "date") or (found.integer and found.missing_words):
+    words = bool(keep_words and profile.integer and profile.missing_words)
+    if not is_text(kind) or profile.kind not in ("number", "date") or words:
         return kind
-    if found.kind == "date":
+    if profile.kind == "date":
         return pa.timestamp("us")
-    return pa.int64() if found.integer and not found.infinite else pa.float64()
+    return pa.int64() if profile.integer and not profile.infinite else pa.float64()
 
 
-def typed_column(column: Any, found: ColumnProfile, kind: Any) -> Any:
-    """Return a column of text as numbers or times of the type that :func:`typed_field` gave."""
-    numbers, _ = read_column(column, found.reading, found.missing)
-    if found.kind == "date":
+def typed_column(column: Any, profile: ColumnProfile, kind: Any) -> Any:
+    """Return a column of text as numbers or times of the type from :func:`typed_field`."""
+    numbers, _ = read_column(column, profile.reading, profile.missing)
+    if profile.kind == "date":
         return pa.array(as_times(numbers))
     return pa.array(numbers, from_pandas=True).cast(kind)

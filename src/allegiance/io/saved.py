@@ -44,8 +44,6 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _ENCRYPTED = 0x1
 #: Libraries whose versions can change a score.
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
-#: Entries of a state that do not affect scores.
-_RECORDS = ("id", "made_with", "data", "about")
 
 
 class Model:
@@ -97,7 +95,7 @@ class Model:
     @property
     def id(self) -> str:
         """A hash of everything that affects scores: equal models have equal ids."""
-        return state_id(self.to_dict())
+        return model_id(self.scorer.fitted_, self.plan)
 
     def affinity(self, rows: Any, *, top: int | None = None) -> AffinityResult:
         """Score rows of a table.
@@ -105,7 +103,7 @@ class Model:
         Parameters
         ----------
         rows
-            A frame of any library, an Arrow table, or a path. A Dask frame gives a lazy result.
+            A frame of any library, an Arrow table, a path, or one row as a dict. A Dask frame gives a lazy result.
         top
             Keep only this many of the largest affinities per row; None keeps all.
         """
@@ -187,7 +185,8 @@ class Model:
         """Return everything that scoring needs, as plain values and arrays."""
         state, plan = self.scorer.to_dict(), self.plan.to_dict()
         data = _digest({"scaled": state["data"], "plan": plan})
-        return state | {"plan": plan, "data": data, "about": json.dumps(self.about, ensure_ascii=False)}
+        about = json.dumps(self.about, ensure_ascii=False)
+        return state | {"plan": plan, "id": self.id, "data": data, "about": about}
 
     def save(self, path: Any, *, force: bool = True) -> None:
         """Write the model to one file of JSON and NumPy arrays, without pickle.
@@ -209,7 +208,35 @@ def prepare_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any, labels: 
     """Return rows, prepared by the plan if there is one, as they are scored."""
     if plan is None:
         return fitted.prepare_input(rows, labels)
-    return fitted.prepare_input(plan.matrix(rows), labels, named=False)._replace(frame=FrameLike.of(rows))
+    matrix, record = None, rows
+    if hasattr(rows, "iloc") and len(rows) == 1 and rows.columns.is_unique:
+        record = rows.to_dict("records")[0]
+    if isinstance(record, Mapping):
+        matrix = _record_matrix(plan, record)
+    if matrix is None and isinstance(rows, Mapping):
+        import pyarrow as pa
+
+        rows = pa.Table.from_pylist([dict(rows)])
+    points = fitted.prepare_input(plan.matrix(rows) if matrix is None else matrix, labels, named=False)
+    return points._replace(frame=FrameLike() if isinstance(rows, Mapping) else FrameLike.of(rows))
+
+
+def _record_matrix(plan: FeaturePlan, record: Mapping[str, Any]) -> AnyArray | None:
+    """Return the features (1, d) of a record of plain numbers and known categories; None if it needs the full plan."""
+    if plan.single:
+        return None
+    values: list[float] = []
+    for column in plan.features:
+        value: Any = record.get(column.name)
+        if column.missing:
+            return None
+        if column.kind == "number" and type(value) in (int, float) and abs(value) < 2**53:
+            values.append(float(value))
+        elif column.kind == "category" and type(value) is str and value in column.categories:
+            values += [float(value == category) for category in column.categories]
+        else:
+            return None
+    return plan.scale_matrix(np.array([values])) if plan.scaled else np.array([values])
 
 
 def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyArray:
@@ -218,10 +245,13 @@ def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyAr
     return labels_of(fitted.codes_of(points, fitted.locate(points.rows)), fitted.classes)
 
 
-def profile_matrix(fitted: Fitted, plan: FeaturePlan, X: Any, start: int = 0) -> Profile:
+def profile_matrix(
+    fitted: Fitted, plan: FeaturePlan, X: Any, start: int = 0, result: AffinityResult | None = None
+) -> Profile:
     """Return the profile of prepared rows (n, d), in the units of the table; ``start`` numbers the first row."""
     dates = [column.kind == "date" for column in plan.features for _ in column.names]
-    return profile_rows(fitted, X, features=plan.in_units(X), names=list(plan.names), dates=dates, start=start)
+    units, names = plan.in_units(X), list(plan.names)
+    return profile_rows(fitted, X, result=result, features=units, names=names, dates=dates, start=start)
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:
@@ -333,7 +363,8 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         "clusterer": encode_clusterer(fitted.clusterer),
         "baseline": encode(fitted.baseline, "baseline"),
     }
-    return state | {"data": None if members is None else _digest(members), "made_with": library_versions()}
+    data = None if members is None else _digest(members)
+    return state | {"id": model_id(fitted), "data": data, "made_with": library_versions()}
 
 
 def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -370,20 +401,25 @@ def library_versions() -> dict[str, str]:
 # The file: a zip archive of JSON and NumPy arrays.
 
 
-def state_id(state: dict[str, Any]) -> str:
-    """Return a hash of everything in a state that affects scores."""
-    params = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
-    return _digest({name: value for name, value in state.items() if name not in _RECORDS} | {"params": params})
-
-
-def fitted_id(fitted: Fitted) -> str:
-    """Return a hash of everything that affects the scores of a fitted object, also of one that cannot be saved."""
-    members = None if fitted.members is None else fitted.members.value
-    parts: dict[str, Any] = {"members": members, "trust_map": fitted.trust_map, "classes": fitted.classes}
-    parts |= {"diagram": fitted.tessellation.diagram, "region": fitted.tessellation.region}
+def model_id(fitted: Fitted, plan: FeaturePlan | None = None) -> str:
+    """Return a hash of everything that affects scores; a fitted object that cannot be saved has one, too."""
+    parts: dict[str, Any] = {
+        "classes": fitted.classes,
+        "diagram": fitted.tessellation.diagram,
+        "region": fitted.tessellation.region,
+        "members": None if fitted.members is None else fitted.members.value,
+        "trust_map": fitted.trust_map,
+    }
     state = {name: encode(value, name) for name, value in parts.items()}
     state |= {"how": repr(replace(fitted.how(0.0), seconds=0.0)), "preparation": repr(fitted.columns.preparation)}
-    return _digest(state | {"clusterer": encode_clusterer(fitted.clusterer) or repr(fitted.clusterer)})
+    # Clusterers without predict give new points the label of the nearest representative.
+    clusterer = fitted.clusterer if hasattr(fitted.clusterer, "predict") else None
+    state["clusterer"] = encode_clusterer(clusterer) or repr(clusterer)
+    if plan is not None:
+        values = plan.to_dict()
+        values["columns"] = [column for column in values["columns"] if column["role"] == "feature"]
+        state["plan"] = {name: values[name] for name in ("columns", "scaled", "impute", "single")}
+    return _digest(state)
 
 
 def _digest(state: dict[str, Any]) -> str:
@@ -395,7 +431,7 @@ def write_state(state: dict[str, Any], path: str | os.PathLike[str], *, force: b
     """Write a state to a local file or a URL, which appears or is replaced only when it is complete."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in _members(state | {"id": state_id(state)}).items():
+        for name, content in _members(state).items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
     write_whole(path, buffer.getbuffer(), force=force)
 

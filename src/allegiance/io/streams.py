@@ -29,7 +29,7 @@ from .files import TableError, refuse_inputs
 from .partitions import Partition, PartitionedSink, first_rows, is_folder, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
-from .saved import Model, fitted_id
+from .saved import Model, model_id
 from .sinks import Sink, open_sink
 from .tables import BATCH_ROWS, open_table
 
@@ -293,7 +293,7 @@ def _write_part(
 def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
     """Return the values that identify this run. Threads and progress do not count."""
     return {
-        "scorer": fitted_id(score.fitted),
+        "scorer": model_id(score.fitted),
         "columns": rows.used,
         "types": str(rows.empty_batch().kept.schema),
         "plan": None if rows.plan is None else rows.plan.to_dict(),

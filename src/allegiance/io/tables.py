@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
@@ -17,11 +18,14 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from allegiance.drivers import Finding
+from allegiance.notebook import count
+
 from .files import TableError, filesystem_of, is_url
 from .formats import OPENERS, Part, as_arrow, cast_column, explained, open_bytes
 from .profile import Profile, profile_of, typed_column, typed_field
-from .text import NotUtf8Error, TextFile, open_workbook
-from .values import is_text
+from .text import Dialect, NotUtf8Error, TextFile, open_workbook
+from .values import is_text, join_names
 
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 
@@ -35,7 +39,7 @@ FORMATS = {
     "arrow": (".arrow", ".feather", ".ipc"),
     "npy": (".npy",),
     "xlsx": (".xlsx", ".xlsm", ".xls", ".ods"),
-    "jsonl": (".jsonl", ".ndjson"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
     "h5ad": (".h5ad",),
 }
 _ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
@@ -57,6 +61,10 @@ def open_table(
     sheet: str | None = None,
     missing: Sequence[Any] | Mapping[str, Sequence[Any]] = (),
     dayfirst: bool | None = None,
+    header: bool | None = None,
+    skip_lines: Sequence[int] = (),
+    keep_rows: str = "auto",
+    keep_sentinels: bool = False,
 ) -> Table:
     r"""Open a table for reading in batches. Only the head of a file is read.
 
@@ -80,6 +88,15 @@ def open_table(
         as NA and unknown, are known.
     dayfirst
         Whether 1/2/2024 is the first of February; by default the other dates of its column decide.
+    header
+        Whether the first line holds the column names; by default this is detected. False names the columns x0, x1, ...
+    skip_lines
+        Numbers of lines to leave out, counted from 1, such as a second header. The same for all files.
+    keep_rows
+        "auto": leave out rows that are not observations (empty rows, footnotes, repeated headers, units, totals) from
+        text and workbooks. "all": keep every row.
+    keep_sentinels
+        Keep numbers that seem to mean a missing value, such as -999: repeated exactly, and far from all others.
 
     Returns
     -------
@@ -106,18 +123,25 @@ def open_table(
         format, sep = "csv", sep or "\t"
     if format is not None and format not in FORMATS:
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    if keep_rows not in ("auto", "all"):
+        raise TableError(f"keep_rows must be 'auto' or 'all', got {keep_rows!r}.")
     rules = {"missing": missing, "decimal": decimal, "dayfirst": dayfirst}
+    rules |= {"keep_rows": keep_rows, "keep_sentinels": keep_sentinels}
     if not isinstance(source, (str, os.PathLike, list, tuple)):
         return Table([Part.of("the frame", as_arrow(source))], rules)
-    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    paths = [path for one in given for path in locate_files(os.fspath(one), format)]
+    inputs = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    every = [path for one in inputs for path in locate_files(os.fspath(one), format)]
+    paths = list(dict.fromkeys(every))
     if not paths:
         raise TableError("no file was named.")
     # A single file that was named is what it is, whatever its folders are called.
-    named = len(paths) == 1 and paths[0] == os.fspath(given[0])
-    parts = [_open_part(path, format, sep, encoding, skip_rows, sheet) for path in paths]
+    is_named = len(paths) == 1 and paths[0] == os.fspath(inputs[0])
+    dialect = Dialect(sep, encoding, skip_rows, header, frozenset(int(line) for line in skip_lines))
+    parts = [_open_part(path, format, dialect, sheet) for path in paths]
     for part, path in zip(parts, paths, strict=True):
-        part.keys = {} if named else {key: value for key, value in _keys(path).items() if key not in part.names}
+        part.keys = {} if is_named else {key: value for key, value in _keys(path).items() if key not in part.names}
+    if len(every) > len(paths):
+        parts[0].notes.append(f"{len(every) - len(paths):,} files were named more than once and are read once.")
     return Table(parts, rules)
 
 
@@ -147,23 +171,38 @@ class Table:
         self.files = tuple(path for part in parts for path in part.files)
         self._parts, self._rules = parts, rules
         self._profile: Profile | None = None
+        self._findings: list[Finding] = []
+        self._sentinels: dict[str, tuple[float, int]] = {}
         self._set_columns()
 
     def _set_columns(self) -> None:
-        """Find the columns of all parts as written; one that is text in one of them is text."""
-        first = self._parts[0]
-        names = [*first.names, *first.keys]
-        for part in self._parts[1:]:
-            odd = sorted({*names} ^ {*part.names, *part.keys})
-            if odd:
-                listed = ", ".join(repr(name) for name in odd[:5])
-                raise TableError(
-                    f"{first.where} and {part.where} have different columns. Only one of them has {listed}."
-                )
+        """Set the columns that all parts have; one that is text in one of them is text."""
+        counts = Counter(name for part in self._parts for name in (*part.names, *part.keys))
+        names = [name for name, n in counts.items() if n == len(self._parts)]
+        if not names:
+            raise TableError(f"{self._parts[0].where} and {self._parts[1].where} have no column in common.")
+        #: Columns that some parts do not have, with one of these parts and the number of parts that have it.
+        self._partial = {
+            name: (next(part.where for part in self._parts if name not in (*part.names, *part.keys)), n)
+            for name, n in counts.items()
+            if n < len(self._parts)
+        }
         self._raw = pa.schema([(name, self._common_type(name)) for name in names])
         self.columns = list(self._raw.names)
         #: Columns of which texts are as people wrote them.
         self._written = {name for part in self._parts for name in (names if part.written else part.keys)}
+
+    def partial_columns(self, needed: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Return the columns that most files have but not all, or that are needed; and those to ignore.
+
+        Parameters
+        ----------
+        needed
+            Names of columns.
+        """
+        wanted, most = set(needed), len(self._parts) / 2
+        lacking = [name for name, (_, n) in self._partial.items() if n > most or name in wanted]
+        return lacking, [name for name in self._partial if name not in lacking]
 
     def _common_type(self, name: str) -> Any:
         types = [pa.string() if name in part.keys else part.schema.field(name).type for part in self._parts]
@@ -198,12 +237,12 @@ class Table:
     @property
     def notes(self) -> list[str]:
         """Sentences on how the table was read, such as a guessed encoding; complete once it was profiled."""
-        return list(dict.fromkeys(note for part in self._parts for note in part.notes))
+        return [str(finding) for finding in self.findings]
 
     @property
     def n_rows(self) -> int | None:
         """The number of rows, None for text that was not profiled yet."""
-        counts = [part.n_rows for part in self._parts]
+        counts = [part.n_kept for part in self._parts]
         return sum(count for count in counts if count is not None) if None not in counts else None
 
     @property
@@ -212,28 +251,82 @@ class Table:
         return self.schema_of(self.columns, typed=True)
 
     def profile(self) -> Profile:
-        """Return what each column holds, after one pass over all rows the first time."""
+        """Return the profile of each column, after one pass over all rows the first time.
+
+        If that finds rows to leave out or numbers that mean missing, a second pass does without them.
+        """
         if self._profile is None:
             try:
-                self._profile = self._profiled()
+                profile = self._scan(check_rows=self._rules["keep_rows"] == "auto" and bool(self._written))
             except NotUtf8Error:
                 for part in self._parts:
                     if isinstance(part, TextFile):
                         part.fall_back()
                 self._set_columns()
-                self._profile = self._profiled()
+                profile = self._scan(check_rows=self._rules["keep_rows"] == "auto" and bool(self._written))
+            sentinels = {
+                name: (*column.missing, column.sentinel)
+                for name, column in profile.columns.items()
+                if column.sentinel is not None and not self._rules["keep_sentinels"]
+            }
+            self._note_rows(profile.odd_rows)
+            if profile.odd_rows or sentinels:
+                self._sentinels = {
+                    name: (values[-1], profile.columns[name].sentinel_count) for name, values in sentinels.items()
+                }
+                profile = self._scan(check_rows=False)
+            self._profile = profile
             # What the pass took and does not need any more would otherwise add to what the next one takes.
             pa.default_memory_pool().release_unused()
         return self._profile
 
-    def _profiled(self) -> Profile:
+    def _scan(self, *, check_rows: bool) -> Profile:
         missing = self._rules["missing"]
         if not isinstance(missing, Mapping):
             missing = dict.fromkeys(self.columns, missing)
         self.check_columns(missing)
+        missing = {**missing} | {name: (*missing.get(name, ()), value) for name, (value, _) in self._sentinels.items()}
         rows = rows_of_batch(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
         batches = _regrouped(self._chunks(self.columns, rows, 0, first_pass=True), rows)
-        return profile_of(batches, self._raw, **{**self._rules, "missing": missing})
+        rules = {name: self._rules[name] for name in ("decimal", "dayfirst")}
+        return profile_of(batches, self._raw, missing=missing, check_rows=check_rows, **rules)
+
+    def _note_rows(self, odd: dict[int, str]) -> None:
+        """Leave rows out of their parts, and note their lines by reason."""
+        start = 0
+        lines: dict[str, list[str]] = {}
+        for part in self._parts:
+            n_kept = part.n_kept or 0
+            own = {part.raw_row(row - start): odd[row] for row in sorted(odd) if start <= row < start + n_kept}
+            for line, reason in zip(part.lines_of(list(own)), own.values(), strict=True):
+                lines.setdefault(reason, []).append(f"{part.where} {line}" if len(self._parts) > 1 else str(line))
+            part.exclude(own)
+            start += n_kept
+        for reason, places in lines.items():
+            text = f"Left out {count(len(places), 'row')} ({reason}): {_lines(places)}."
+            finding = Finding("rows", (), text, "--keep-rows all", "note" if reason == "empty" else "warning")
+            self._findings.append(finding)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Facts about how the table was read; complete once it was profiled."""
+        notes = [
+            Finding("reading", (), text, remedy, "warning") for part in self._parts for text, remedy in part.warnings
+        ]
+        notes += [Finding("reading", (), text, level="note") for part in self._parts for text in part.notes]
+        if ignored := self.partial_columns(())[1]:
+            text = (
+                f"Ignored {join_names(map(repr, ignored))}: not all files have {'it' if len(ignored) == 1 else 'them'}."
+            )
+            notes.append(Finding("reading", tuple(ignored), text, level="note"))
+        by_value: dict[float, dict[str, int]] = {}
+        for name, (value, n) in self._sentinels.items():
+            by_value.setdefault(value, {})[name] = n
+        for value, counts in by_value.items():
+            text = f"{value:g} counts as missing ({join_names(f'{name} {n:,}' for name, n in counts.items())})."
+            text += " It is repeated exactly and far from all other values."
+            notes.append(Finding("sentinel", tuple(counts), text, "--keep-sentinels"))
+        return list(dict.fromkeys([*self._findings, *notes]))
 
     def batches(
         self,
@@ -261,6 +354,8 @@ class Table:
             Columns of other files have their own type in both cases.
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
+        if self._written and self._rules["keep_rows"] == "auto":
+            self.profile()  # knows the rows to leave out
         self.schema_of(wanted, typed=typed)
         rows = rows_of_batch(rows, len(wanted))
         batches = _regrouped(_until(self._chunks(wanted, rows, start), stop, start), rows)
@@ -290,38 +385,48 @@ class Table:
         """
         return self.profile().sample.rows(most, self.check_columns(columns))
 
-    def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows that were read as written with the types that their profile found.
+    def typed(self, batch: pa.RecordBatch, *, keep_words: bool = True) -> pa.RecordBatch:
+        """Return rows that were read as written with the types from their profile.
 
         Parameters
         ----------
         batch
             Some columns of the table.
+        keep_words
+            Leave whole numbers with words among them as text: they may be labels, of which "unknown" is one. To
+            describe columns, pass False.
         """
-        schema = self.schema_of(batch.schema.names, typed=True)
+        schema = self.schema_of(batch.schema.names, typed=True, keep_words=keep_words)
         if batch.schema.types == schema.types:
             return batch
-        found = self.profile().columns
+        columns = self.profile().columns
         arrays = [
-            array if array.type == one.type else typed_column(array, found[one.name], one.type)
+            array if array.type == one.type else typed_column(array, columns[one.name], one.type)
             for array, one in zip(batch.columns, schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def schema_of(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
+    def schema_of(self, columns: Sequence[str], *, typed: bool, keep_words: bool = True) -> pa.Schema:
         """Return names and types of columns. Text is profiled for it.
 
         Parameters
         ----------
         columns, typed
             As in :meth:`batches`.
+        keep_words
+            As in :meth:`typed`.
         """
         raw = [self._raw.field(name) for name in columns]
         if not typed or self._written.isdisjoint(columns):
             return pa.schema(raw)
-        found = self.profile().columns
+        profiles = self.profile().columns
         return pa.schema(
-            [one.with_type(typed_field(found[one.name], one.type)) if one.name in self._written else one for one in raw]
+            [
+                one.with_type(typed_field(profiles[one.name], one.type, keep_words))
+                if one.name in self._written
+                else one
+                for one in raw
+            ]
         )
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
@@ -335,6 +440,9 @@ class Table:
         wanted = list(columns)
         known = set(self.columns)
         unknown = [name for name in dict.fromkeys(wanted) if name not in known]
+        partial = [name for name in unknown if name in self._partial]
+        if partial:
+            raise TableError(f"{self._partial[partial[0]][0]} has no column {partial[0]!r}, but other files have.")
         if unknown:
             raise TableError(_unknown_columns(unknown, self.columns, self.where))
         return wanted
@@ -351,21 +459,35 @@ class Table:
         """Yield all parts as written, with the columns of their folders, in pieces of any size."""
         schema = self.schema_of(columns, typed=False)
         for part in self._parts:
-            if part.n_rows is not None and start >= part.n_rows:
-                start -= part.n_rows
+            if part.n_kept is not None and start >= part.n_kept:
+                start -= part.n_kept
                 continue
             own = [name for name in columns if name not in part.keys] or part.names[:1]
-            for chunk in part.chunks(own, start, rows, first_pass):
+            for chunk in part.kept_chunks(own, start, rows, first_pass):
                 if chunk.schema.equals(schema, check_metadata=True):
                     yield chunk
                     continue
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
-                found = dict(zip(chunk.schema.names, chunk.columns, strict=True))
+                arrays = dict(zip(chunk.schema.names, chunk.columns, strict=True))
                 for name, value in part.keys.items():
-                    found[name] = pa.repeat(pa.scalar(value, pa.string()), chunk.num_rows)
-                arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
-                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-            start = max(0, start - (part.n_rows or 0))
+                    arrays[name] = pa.repeat(pa.scalar(value, pa.string()), chunk.num_rows)
+                cast = [cast_column(arrays[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
+                yield pa.RecordBatch.from_arrays(cast, schema=schema)
+            start = max(0, start - (part.n_kept or 0))
+
+
+def _lines(places: list[str]) -> str:
+    """Return line numbers as text, runs of them as a range."""
+    if not all(place.isdigit() for place in places):
+        return f"line {join_names(places)}"
+    runs: list[list[int]] = []
+    for line in map(int, places):
+        if runs and line == runs[-1][-1] + 1:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    listed = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return f"{'line' if len(places) == 1 else 'lines'} {join_names(listed)}"
 
 
 def _stamp(path: str) -> list[Any]:
@@ -456,7 +578,7 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
         return [spec]
     if has_magic(spec) and not found:
         raise TableError(f"no file matches {spec}.")
-    visible = [name for name in found if not PurePosixPath(name).name.startswith((".", "_"))]
+    visible = [name for name in found if not _is_hidden(name, spec)]
     tables = [name for name in visible if format is not None or _format_of(name) is not None]
     if not tables:
         raise TableError(f"{spec} has no table in it: no file has one of the endings {', '.join(_ENDINGS)}.")
@@ -466,6 +588,14 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
             f"{spec} has files of several formats ({', '.join(different)}): name one, as *.{different[0]}."
         )
     return tables
+
+
+def _is_hidden(name: str, spec: str) -> bool:
+    """Tell whether a file or one of its folders below the one that was named is hidden."""
+    below = len(PurePosixPath(spec.replace(os.sep, "/")).parts) if not has_magic(spec) and not is_url(spec) else None
+    parts = PurePosixPath(name.replace(os.sep, "/")).parts
+    inner = parts[below:] if below is not None else parts[-1:]
+    return any(part.startswith((".", "_")) and "=" not in part for part in inner)
 
 
 def _keys(path: str) -> dict[str, str | None]:
@@ -501,19 +631,16 @@ def _check_file(path: str) -> None:
         raise TableError(f"{path} is empty.")
 
 
-def _open_part(
-    path: str, format: str | None, sep: str | None, encoding: str | None, skip_rows: int | None, sheet: str | None
-) -> Part:
+def _open_part(path: str, format: str | None, dialect: Dialect, sheet: str | None) -> Part:
     """Open one file with the reader of its format."""
-    dialect = (sep, encoding, skip_rows)
     if path == "-":
         if format not in (None, "csv"):
             raise TableError(f"standard input is read as delimited text, not as {format}.")
-        return TextFile.spooled(sys.stdin.buffer, "standard input", *dialect)
+        return TextFile.spooled(sys.stdin.buffer, "standard input", dialect)
     _check_file(path)
     if not is_url(path) and not os.path.isfile(path):
         with open(path, "rb") as pipe:
-            return TextFile.spooled(pipe, path, *dialect)
+            return TextFile.spooled(pipe, path, dialect)
     kind = format or _format_of(path)
     if kind is None:
         listed = ", ".join(_ENDINGS)
@@ -522,7 +649,7 @@ def _open_part(
             "For another one pass format='csv' in Python, or pipe the text into the command (-)."
         )
     if kind == "csv":
-        return TextFile(path, lambda: open_bytes(path), *dialect)
+        return TextFile(path, lambda: open_bytes(path), dialect)
     if kind == "xlsx":
-        return open_workbook(path, sheet, skip_rows)
+        return open_workbook(path, sheet, dialect)
     return OPENERS[kind](path)

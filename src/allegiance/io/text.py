@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import io
 import mmap
 import re
@@ -11,27 +12,33 @@ import shutil
 import tempfile
 import time
 import weakref
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import chain, pairwise
+from fnmatch import fnmatch
+from itertools import chain, count, pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from allegiance._core.validation import require
 
 from .files import TableError
 from .formats import Part, column_of, explained, open_seekable, skipped, text_of
-from .values import parse_number
+from .values import read_numbers
 
 #: Rows that are looked at to find the header.
 _HEAD_ROWS = 200
 #: Bytes of text parsed at a time. No row may be longer. pyarrow reserves as much for each column, so that a table of
 #: 10,000 columns takes 0.35 GB; with twice as much it took 0.55.
 _BLOCK = 4 << 20
+#: Cells of a workbook's sheet, empty ones included.
+MAX_SHEET_CELLS = 50_000_000
 #: Bytes read first to find the dialect, and bytes of the end that are remembered.
 _HEAD = _TAIL = 1 << 16
 #: A line after the last one: it becomes a row of its own, unless a quotation mark is open.
@@ -47,17 +54,29 @@ _OTHER_FORMATS = {
 }
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """Reading options of delimited text and workbooks; None where they are detected."""
+
+    sep: str | None = None
+    encoding: str | None = None
+    skip_rows: int | None = None
+    header: bool | None = None
+    skip_lines: frozenset[int] = frozenset()
+
+
 class Layout(NamedTuple):
-    """Where the rows of a table begin, and what its columns are called."""
+    """Header position, column names, and notes and warnings about them."""
 
     names: list[str]
     header: int
     has_names: bool
     notes: list[str]
+    warnings: list[tuple[str, str]]
 
 
-def find_layout(rows: list[list[str]], header: int | None = None) -> Layout:
-    """Return where the header of a table is: the first row that is as wide as most, and mostly filled."""
+def find_layout(rows: list[list[str]], header: int | None = None, has_names: bool | None = None) -> Layout:
+    """Find the header of a table: the first row that is as wide as most, and mostly filled."""
     widths = Counter(len(row) for row in rows)
     width = max(widths.items(), key=lambda item: (item[1], item[0]))[0]
     notes = []
@@ -78,35 +97,60 @@ def find_layout(rows: list[list[str]], header: int | None = None) -> Layout:
         notes.append(f"rows have one column more than the header: {where}.")
     while len(names) > 1 and not names[-1] and below and all(len(row) < len(names) for row in below):
         names.pop()
-    if _looks_like_data(rows[header], below):
-        notes.append("it has no header; its columns are called x0, x1, ...")
-        return Layout([f"x{i}" for i in range(len(names))], header, False, notes)
-    given, unique = set(names), dict[str, str]()
+    if has_names is False or (has_names is None and _looks_like_data(rows[header], below)):
+        if has_names is None:
+            notes.append("no header; the columns are called x0, x1, ...")
+        return Layout([f"x{i}" for i in range(len(names))], header, False, notes, [])
+    warnings = list[tuple[str, str]]()
+    if has_names is None and _resembles_values(names, below):
+        shown = ", ".join(name for name in names[:4] if name)
+        warnings.append((f"the first line looks like data, not like column names ({shown}, ...).", "--no-header"))
+    taken, unique = set(names), dict[str, str]()
     for place, name in enumerate(names, 1):
         new, number = name or f"unnamed_{place}", 2
-        while new in unique or (new != name and new in given):
+        while new in unique or (new != name and new in taken):
             new, number = f"{name or f'unnamed_{place}'}_{number}", number + 1
         unique[new] = name
     changed = [new for new, name in unique.items() if new != name]
     if changed:
         listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         notes.append(f"columns without a name, or with one that occurs twice, are called {listed}.")
-    return Layout(list(unique), header, True, notes)
+    return Layout(list(unique), header, True, notes, warnings)
+
+
+def _are_numbers(cells: Sequence[str]) -> list[bool]:
+    """Tell which cells are numbers, with either decimal mark."""
+    texts = pa.array(cells, pa.string())
+    return pc.or_(pc.is_valid(read_numbers(texts)), pc.is_valid(read_numbers(texts, ","))).to_pylist()
 
 
 def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Tell whether a first row holds numbers only, as the rows below it do; a count of columns or years is a header."""
     cells = [cell.strip() for cell in header]
-    if not below or any(not cell or (parse_number(cell) is None and parse_number(cell, ",") is None) for cell in cells):
+    if not below or not all(cells) or not all(_are_numbers(cells)):
         return False
     whole = [int(cell) for cell in cells if re.fullmatch(r"\d+", cell)]
     return not (len(whole) == len(cells) and all(b - a == 1 for a, b in pairwise(whole)))
 
 
-def open_workbook(path: str, sheet: str | None, skip_rows: int | None) -> Part:
+def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether most names are numbers, or values that occur again below."""
+    if len(below) < 5:
+        return False
+    columns = [{row[i].strip() for row in below if i < len(row)} for i in range(len(names))]
+    repeated = sum(name in column for name, column in zip(names, columns, strict=True) if name)
+    if not repeated:
+        return False
+    years = [re.fullmatch(r"(19|20)\d\d", name) is not None for name in names]
+    numbers = sum(is_number and not year for is_number, year in zip(_are_numbers(names), years, strict=True))
+    return repeated + numbers > len(names) / 2 and (repeated > 1 or numbers > 1)
+
+
+def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     """Return a sheet of a workbook, in memory."""
     library = require("python_calamine", "io", f"reading {path}")
     with explained(f"{path} is not a workbook, or it is damaged."):
+        _check_extent(open_seekable(path), path)
         place = open_seekable(path)
         read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike
         with read(place) as book:
@@ -114,26 +158,54 @@ def open_workbook(path: str, sheet: str | None, skip_rows: int | None) -> Part:
             if sheet is not None and sheet not in names:
                 raise TableError(f"{path} has no sheet {sheet!r}. Its sheets are {', '.join(map(repr, names))}.")
             wanted = names if sheet is None else [sheet]
-            sheets = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=True) for name in wanted}
+            opened = {name: book.get_sheet_by_name(name) for name in wanted}
+            sheets = {name: one.to_python(skip_empty_area=True) for name, one in opened.items()}
+            tops = {name: (one.start or (0, 0))[0] for name, one in opened.items()}
     if not sheets:
         raise TableError(f"{path} has no sheets, or it is damaged.")
     chosen = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
-    rows = sheets[chosen]
+    rows, top = sheets[chosen], tops[chosen] + 1
     if not rows:
         raise TableError(f"{path}: the sheet {chosen!r} is empty.")
-    layout = find_layout([[text_of(cell) for cell in row] for row in rows[:_HEAD_ROWS]], skip_rows)
-    below = rows[layout.header + layout.has_names :]
+    skip_rows = None if dialect.skip_rows is None else max(0, dialect.skip_rows - top + 1)
+    if skip_rows is not None and skip_rows >= len(rows):
+        raise TableError(f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so that --skip-rows leaves none.")
+    lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
+    kept = [rows[line - top] for line in lines]
+    layout = find_layout([[text_of(cell) for cell in row] for row in kept[:_HEAD_ROWS]], skip_rows, dialect.header)
+    first = layout.header + layout.has_names
     columns = {
-        name: column_of([_cell(row[i]) if i < len(row) else None for row in below])
+        name: column_of([_cell(row[i]) if i < len(row) else None for row in kept[first:]])
         for i, name in enumerate(layout.names)
     }
     part = Part.of(path, pa.table(columns), "xlsx", written=True)
-    part.has_names = layout.has_names
+    part.has_names, part.first_line = layout.has_names, lines[first] if first < len(lines) else top
     part.notes += [f"{path}: {note}" for note in layout.notes]
+    part.warnings += [(f"{path}: {text}", remedy) for text, remedy in layout.warnings]
     if len(sheets) > 1:
         others = ", ".join(repr(name) for name in names if name != chosen)
         part.notes.append(f"{path}: read the sheet {chosen!r}. Its other sheets are {others} (sheet=, --sheet).")
     return part
+
+
+def _check_extent(file: Any, path: str) -> None:
+    """Raise an error for a sheet whose cells span more rows and columns than memory can hold: the library aborts."""
+    if not zipfile.is_zipfile(file):
+        return
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            rows, columns, tail = {b"1"}, {b"A"}, b""
+            with archive.open(name) if fnmatch(name, "xl/worksheets/*.xml") else io.BytesIO() as stream:
+                while piece := stream.read(_BLOCK):
+                    text = tail + piece
+                    rows.add(max(re.findall(rb'<row[^>]*? r="(\d+)"', text), key=int, default=b"1"))
+                    columns |= set(re.findall(rb'<c[^>]*? r="([A-Z]+)\d', text))
+                    tail = text[-256:]
+            height = max(map(int, rows))
+            width = max(functools.reduce(lambda n, letter: 26 * n + letter - 64, column, 0) for column in columns)
+            if height * width > MAX_SHEET_CELLS:
+                size = f"a sheet of {height:,} rows and {width:,} columns"
+                raise TableError(f"{path} has {size}. Remove the stray cell, or save the table as CSV.")
 
 
 def _cell(cell: Any) -> Any:
@@ -150,15 +222,16 @@ class NotUtf8Error(Exception):
 class TextFile(Part):
     """Delimited text, read as it is written."""
 
-    def __init__(
-        self, where: str, open_bytes: Callable[[], Any], sep: str | None, encoding: str | None, skip_rows: int | None
-    ) -> None:
-        self._open, self._given_sep, self._given_encoding, self._skip_rows = open_bytes, sep, encoding, skip_rows
+    def __init__(self, where: str, open_bytes: Callable[[], Any], dialect: Dialect) -> None:
+        self._open, self._dialect, self.excluded = open_bytes, dialect, set()
         self.where, self.format, self.files, self.n_rows, self.written = where, "csv", (where,), None, True
-        self._read_head(encoding)
+        if dialect.sep is not None and len(dialect.sep) != 1:
+            raise TableError(f"the separator must be one character, got {dialect.sep!r}.")
+        self._one_line_per_row = True
+        self._read_head(dialect.encoding)
 
     @classmethod
-    def spooled(cls, stream: Any, where: str, *dialect: Any) -> TextFile:
+    def spooled(cls, stream: Any, where: str, dialect: Dialect) -> TextFile:
         """Return the text of a stream, kept in a temporary file without a name so that it can be read repeatedly."""
         if stream.isatty():
             raise TableError(f"{where} is a terminal: pipe a CSV file into the command, or name a file.")
@@ -173,7 +246,7 @@ class TextFile(Part):
                 raise TableError(f"{where} is empty.")
             # The mapping keeps the file, which has no name any more, until the table is gone.
             buffer = pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ))
-        part = cls(where, lambda: pa.BufferReader(buffer), *dialect)
+        part = cls(where, lambda: pa.BufferReader(buffer), dialect)
         part.files = ()
         return part
 
@@ -190,7 +263,7 @@ class TextFile(Part):
             self._encoding = encoding or _encoding_of(head, self.where)
             while True:
                 text = _decoded(head, self._encoding, self.where)
-                self._sep = self._given_sep or _separator(text, more)
+                self._sep = self._dialect.sep or _separator(text, more)
                 try:
                     rows, lines = _parsed(text, self._sep, more)
                 except csv.Error as error:
@@ -204,16 +277,49 @@ class TextFile(Part):
                 head, more = head + piece, bool(piece)
         if not any(cell.strip() for row in rows for cell in row):
             raise TableError(f"{self.where} has no header: its first line must hold the names of the columns.")
-        header = None
-        if self._skip_rows is not None:
-            header = next((i for i in range(len(rows)) if lines[i] >= self._skip_rows), 0)
-        layout = find_layout(rows, header)
-        self._skip_lines, self.has_names = lines[layout.header], layout.has_names
+        places = [i for i in range(len(rows)) if lines[i] + 1 not in self._dialect.skip_lines]
+        skip, header = self._dialect.skip_rows, None
+        if skip is not None:
+            header = next((i for i, place in enumerate(places) if lines[place] >= skip), None)
+            if header is None:
+                end = "has fewer lines" if not more else f"has no header in its first {len(rows)} rows"
+                raise TableError(f"{self.where} {end}, so that --skip-rows {skip} leaves no table.")
+        layout = find_layout([rows[place] for place in places], header, self._dialect.header)
+        top = places[layout.header]
+        self._skip_lines, self.has_names = lines[top], layout.has_names
         self.set_schema(pa.schema([(name, pa.string()) for name in layout.names]))
+        self.first_line = lines[top] + 1 + layout.has_names
         self.notes = [f"{self.where}: {note}" for note in layout.notes]
-        if self._encoding not in ("utf-8", self._given_encoding):
+        self.warnings = [(f"{self.where}: {text}", remedy) for text, remedy in layout.warnings]
+        below = {line for line in self._dialect.skip_lines if line >= self.first_line}
+        self.exclude(row for row, line in self._row_lines(max(below, default=0)) if line in below)
+        if self._encoding not in ("utf-8", self._dialect.encoding):
             note = f"read as {self._encoding}, because it is not UTF-8 (encoding=, --encoding)."
             self.notes.append(f"{self.where}: {note}")
+
+    def _row_lines(self, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the number and the line of each row, up to a line."""
+        if not last:
+            return
+        codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+        with io.TextIOWrapper(io.BufferedReader(_Stream(self._open(), self.where, self._encoding)), codec) as text:
+            reader = csv.reader(text, delimiter=self._sep)
+            line, row = 1, 0
+            for cells in reader:
+                if cells and line >= self.first_line:
+                    yield row, line
+                    row += 1
+                line = reader.line_num + 1
+                if line > last:
+                    return
+
+    def lines_of(self, rows: list[int]) -> list[int]:
+        """Return the lines of rows in the file, counted from 1."""
+        if self._one_line_per_row or not rows:
+            return super().lines_of(rows)
+        wanted = set(rows)
+        lines = {row: line for row, line in self._row_lines(1 << 62) if row in wanted}
+        return [lines[row] for row in rows]
 
     def _reader(self, columns: list[str], stream: _Stream) -> Any:
         return pa.csv.open_csv(
@@ -259,12 +365,23 @@ class TextFile(Part):
         # Rows of one line each can only leave a quotation mark open in the last line.
         if first_pass and (open_at_the_end or lines > count + self._skip_lines + 1):
             self._diagnose(ragged=False)
+        self._one_line_per_row = lines in (count + self.first_line - 2, count + self.first_line - 1)
         self.n_rows = count
+
+    def _bounded(self, text: io.TextIOWrapper) -> Iterator[str]:
+        """Yield lines, and raise an error for one that is too long to hold."""
+        for number in count(1):
+            line = text.readline(_BLOCK)
+            if len(line) == _BLOCK:
+                raise TableError(f"{self.where}, line {number}: longer than {_BLOCK >> 20} MB, which cannot be read.")
+            if not line:
+                return
+            yield line
 
     def _unreadable(self, message: str) -> Exception:
         """Return what is wrong with a file that could not be parsed."""
         if "invalid UTF8" in message:
-            if self._given_encoding is None:
+            if self._dialect.encoding is None:
                 return NotUtf8Error(message)
             return TableError(f"{self.where} is not {self._encoding} text. Pass another encoding= (--encoding).")
         self._diagnose(ragged=True)
@@ -283,7 +400,7 @@ class TextFile(Part):
         limit = csv.field_size_limit(2 * _BLOCK)
         try:
             lines = io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="")
-            reader = csv.reader(_remembered(chain(lines, [_END]), taken), delimiter=self._sep)
+            reader = csv.reader(_remembered(chain(self._bounded(lines), [_END]), taken), delimiter=self._sep)
             while True:
                 try:
                     row = next(reader, None)

@@ -109,8 +109,9 @@ def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[Floa
 
 
 def lower_words(missing: Iterable[Any]) -> set[str]:
-    """Return declared words for missing values as they are compared."""
-    return {str(word).strip().lower() for word in missing} - {""}
+    """Return declared words for missing values as they are compared; -999.0 is written -999."""
+    words = (f"{word:.0f}" if isinstance(word, float) and word.is_integer() else str(word) for word in missing)
+    return {word.strip().lower() for word in words} - {""}
 
 
 def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
@@ -274,3 +275,11 @@ def _whole_or_text(column: Any, name: str, where: str) -> Any:
         # NumPy cannot tell such a text from the one without: two labels would become one.
         raise TableError(f"column {name!r} of {where} holds a label that ends in a NUL character: remove it first.")
     return texts
+
+
+def join_names(names: Iterable[str], most: int = 12) -> str:
+    """Return the first names, and how many more there are, if it is more than one."""
+    every = list(names)
+    n_listed = most if len(every) > most + 1 else len(every)
+    more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
+    return ", ".join(every[:n_listed]) + more

@@ -1,0 +1,272 @@
+"""Checks of the table itself: rows that are not observations, headers, sentinels, identifiers, copies, not a table."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from allegiance.io import TableError
+from allegiance.io.features import propose
+from allegiance.io.tables import open_table
+
+N = 120
+
+
+@pytest.fixture
+def rows() -> list[list[str]]:
+    """Return rows of plausible measurements: a name, two numbers, a category."""
+    rng = np.random.default_rng(0)
+    heights, weights = rng.normal(170, 9, N).round(1), rng.normal(70, 12, N).round(1)
+    return [[f"p{i}", str(heights[i]), str(weights[i]), "abc"[i % 3]] for i in range(N)]
+
+
+HEADER = ["name", "height", "weight", "group"]
+
+
+def write(path, lines: list[list[str]], sep: str = ","):
+    path.write_text("\n".join(sep.join(line) for line in lines) + "\n", encoding="utf-8")
+    return path
+
+
+def total(rows: list[list[str]]) -> list[str]:
+    return ["Baden", *(f"{sum(float(row[i]) for row in rows):.1f}" for i in (1, 2)), ""]
+
+
+ODD_ROWS = {
+    "a second header": (0, ["the name", "in the morning", "without shoes", "any"], "text in columns of numbers", 2),
+    "units": (0, ["", "cm", "kg", ""], "text in columns of numbers", 2),
+    "a repeated header": (60, HEADER, "a repeated header", 62),
+    "a footnote": (N, ["1) All values as measured by the staff.", "", "", ""], "without numbers", N + 2),
+    "an empty row": (40, ["", "", "", ""], "empty", 42),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_ROWS)
+def test_rows_that_are_not_observations_are_left_out_with_their_lines(tmp_path, rows, kind):
+    place, cells, reason, line = ODD_ROWS[kind]
+    expected = propose(write(tmp_path / "clean.csv", [HEADER, *rows]))
+    path = write(tmp_path / "odd.csv", [HEADER, *rows[:place], cells, *rows[place:]])
+    table = open_table(path)
+    plan = propose(table)
+    assert (plan.used, plan.n_rows, table.n_rows) == (expected.used, N, N)
+    (finding,) = [one for one in plan.findings if one.kind == "rows"]
+    assert (finding.text, finding.remedy) == (f"Left out 1 row ({reason}): line {line}.", "--keep-rows all")
+    np.testing.assert_array_equal(plan.matrix(table), expected.matrix(tmp_path / "clean.csv"))
+    assert [batch.num_rows for batch in table.batches(rows=100, start=30)] == [90]
+    assert table.read(typed=False)["name"].to_pylist() == [row[0] for row in rows]
+    everything = open_table(path, keep_rows="all")
+    assert everything.profile().n_rows == N + 1
+    by_hand = open_table(path, keep_rows="all", skip_lines=[line])
+    assert by_hand.read(typed=False).equals(table.read(typed=False))
+    assert not [one for one in propose(by_hand).findings if one.kind == "rows"]
+
+
+def test_the_row_that_sums_up_the_others_is_left_out(tmp_path, rows):
+    table = open_table(write(tmp_path / "total.csv", [HEADER, *rows, total(rows)]))
+    assert [one.text for one in propose(table).findings if one.kind == "rows"] == [
+        f"Left out 1 row (the total of the others): line {N + 2}."
+    ]
+    # The largest row is not a total.
+    largest = ["giant", "230.0", "160.0", "a"]
+    assert open_table(write(tmp_path / "largest.csv", [HEADER, *rows, largest])).profile().n_rows == N + 1
+
+
+def test_lines_count_blank_lines_and_values_over_several_lines(tmp_path, rows):
+    lines = [HEADER, *rows[:10], ['"two\nlines"', *rows[10][1:]], [], *rows[11:50], HEADER, *rows[50:]]
+    table = open_table(write(tmp_path / "t.csv", lines))
+    (finding,) = [one for one in propose(table).findings if one.kind == "rows"]
+    assert "line 54." in finding.text
+    assert table.read(typed=False).num_rows == N
+
+
+def test_workbooks_with_titles_totals_and_footnotes(tmp_path, rows):
+    pytest.importorskip("openpyxl")
+    cells = [["Report"], [], HEADER, *([r[0], float(r[1]), float(r[2]), r[3]] for r in rows)]
+    cells += [["Total", *(sum(float(r[i]) for r in rows) for i in (1, 2))], [], ["1) As measured."], ["2) Ever."]]
+    pd.DataFrame(cells).to_excel(tmp_path / "t.xlsx", index=False, header=False)
+    plan = propose(tmp_path / "t.xlsx")
+    assert plan.n_rows == N
+    texts = " ".join(one.text for one in plan.findings)
+    assert f"(the total of the others): line {N + 4}." in texts
+    assert f"(without numbers): lines {N + 6}-{N + 7}." in texts
+
+
+def test_a_missing_header_is_reported(tmp_path, rows):
+    path = write(tmp_path / "t.csv", [row[1:] for row in rows])
+    finding = propose(path).findings[0]
+    assert (finding.level, finding.remedy) == ("warning", "--no-header")
+    plan = propose(path, header=False)
+    assert (plan.n_rows, plan.used) == (N, ("x0", "x1", "x2"))
+    assert not any(one.remedy == "--no-header" for one in plan.findings)
+    assert not propose(write(tmp_path / "u.csv", [HEADER, *rows])).findings
+
+
+def test_clean_tables_have_no_findings(tmp_path, rows):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "income": rng.lognormal(10, 1, N).round(),
+            "children": rng.poisson(1, N),
+            "score": rng.integers(1, 101, N),
+            "balance": rng.normal(0, 500, N).round(2),
+            "delay": np.where(rng.random(N) < 0.5, 0, rng.integers(1, 60, N)),
+            "city": rng.choice(["Rome", "Oslo", "Bern"], N),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    plan = propose(tmp_path / "t.csv")
+    assert (plan.findings, len(plan.used)) == ([], 6)
+
+
+def test_identifiers_and_counters_are_not_features(tmp_path, rows):
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame([row[1:3] for row in rows], columns=["height", "weight"])
+    frame["CLIENTNUM"] = 700_000_000 + rng.choice(10**8, N, replace=False)
+    frame["reference"] = np.append(rng.choice(10**6, N - 1, replace=False), 17)
+    frame["Unnamed: 0"] = rng.permutation(np.append(np.arange(N - 30), np.arange(30)))
+    frame["shuffled"] = rng.permutation(N)
+    frame["customer_id"] = np.arange(1000, 1000 + N)
+    frame["key"] = [f"k{i}" for i in range(N)]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert propose(tmp_path / "t.csv").used == ("height", "weight")
+    # A second identifier stays out if another column is named as the identifier.
+    plan = propose(tmp_path / "t.csv", id="key")
+    assert (plan.ids, plan.used) == (("key",), ("height", "weight"))
+
+
+def test_yes_or_blank_columns_are_binary(tmp_path, rows):
+    lines = [
+        [*HEADER, "garden", "lift"],
+        *([*row, "1" if i % 3 else "", "yes" if i % 9 == 0 else ""] for i, row in enumerate(rows)),
+    ]
+    path = write(tmp_path / "t.csv", lines)
+    for impute in ("median", "drop"):
+        plan = propose(path, impute=impute)
+        assert {"garden=1", "garden=(missing)", "lift=yes", "lift=(missing)"} <= set(plan.names)
+        assert plan.matrix(path).shape[0] == N
+
+
+def test_mostly_missing_columns_free_text_and_copies(tmp_path, rows):
+    note = "the customer called and asked whether the delivery could be moved to another day please"
+    lines = [[*HEADER, "rare", "half", "copy", "inches", "letter", "notes"]]
+    for i, row in enumerate(rows):
+        inches = f"{float(row[1]) / 2.54 + 0.01 * (i % 2):.4f}"
+        extra = [row[1] if i % 8 == 0 else "", row[2] if i % 3 == 0 else "", row[1], inches, row[3].upper()]
+        lines.append([*row, *extra, note + str(i % 40)])
+    plan = propose(write(tmp_path / "t.csv", lines))
+    assert plan.used == ("height", "weight", "group", "half", "inches", "letter")
+    kinds = {(one.kind, one.level): one.columns for one in plan.findings}
+    assert kinds["missing", "warning"] == ("half",)
+    assert kinds["copies", "note"] == ("height", "copy")
+    pairs = {one.columns for one in plan.findings if one.kind == "duplicates"}
+    assert pairs == {("height", "inches"), ("group", "letter")}
+    assert plan.remedy == "--drop inches,letter,half"
+
+
+def test_codes_and_duplicate_rows_are_noted(tmp_path, rows):
+    lines = [[*row[:3], str(1 + i % 4)] for i, row in enumerate(rows)]
+    plan = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "Region"], *lines, lines[5]]), id="name")
+    found = {one.kind: one for one in plan.findings}
+    assert (found["codes"].remedy, found["codes"].level) == ("--one-hot Region", "note")
+    assert "1 row repeats" in found["duplicate rows"].text
+
+
+def test_what_is_not_a_table_is_refused(tmp_path, rows):
+    kinds = (
+        lambda i: ["Sales", *[""] * 6],
+        lambda i: ["Q1", "", f"{i}.5", "", "", f"{i * 7}", ""],
+        lambda i: ["", str(i * i), "", "North", "", "", f"{i}.25"],
+    )
+    lines = [list("abcdefg"), *(kinds[i % 3](i) for i in range(30))]
+    with pytest.raises(TableError, match="does not look like a table"):
+        propose(write(tmp_path / "t.csv", lines), keep_rows="all").raise_problems()
+    wide = [list("abcdefg"), *(["k", str(i % 7), *["same"] * 5] for i in range(30))]
+    plan = propose(write(tmp_path / "w.csv", wide))
+    assert [one.kind for one in plan.findings if one.level == "error"] == ["not a table"]
+    assert not propose(tmp_path / "w.csv", features="b").problems
+
+
+def test_sentinels_are_missing_categories_too(tmp_path):
+    lines = [["code", "x"], *([str(-999 if i % 10 == 0 else i % 4), str(i % 7)] for i in range(N))]
+    plan = propose(write(tmp_path / "t.csv", lines), one_hot="code")
+    assert [name for name in plan.names if name.startswith("code")][-1] == "code=(missing)"
+    matrix = propose(tmp_path / "t.csv", one_hot="code", scale=False).matrix(tmp_path / "t.csv")
+    assert (matrix[:, :-1].sum(axis=1) == 1).all()
+
+
+def test_json_keeps_digits_and_flattens_records(tmp_path):
+    ids = [10**19 + i for i in range(40)]
+    records = [{"key": ids[i], "size": {"w": i / 4, "h": i % 7}, "tags": ["a"], "ok": i % 2 == 0} for i in range(40)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, records)))
+    (tmp_path / "t.json").write_text(json.dumps(records, indent=1))
+    for name in ("t.jsonl", "t.json"):
+        table = open_table(tmp_path / name)
+        assert table.read(["key"])["key"].to_pylist() == [str(one) for one in ids]
+        plan = propose(table)
+        assert (plan.ids, plan.used) == (("key",), ("size.w", "size.h", "ok"))
+        assert any("'tags'" in one.text for one in plan.findings)
+    (tmp_path / "mixed.jsonl").write_text(
+        "\n".join(json.dumps({"key": 2**60 + i or 1.5, "x": i}) for i in range(9)) + '\n{"key": 1.5, "x": 3}'
+    )
+    assert len(set(open_table(tmp_path / "mixed.jsonl").read(["key"], typed=False)["key"].to_pylist())) == 10
+    (tmp_path / "n.json").write_text("[1, 2]")
+    with pytest.raises(TableError, match="one JSON object per row"):
+        open_table(tmp_path / "n.json")
+
+
+def test_files_named_twice_and_hidden_folders_are_read_once(tmp_path, rows):
+    path = write(tmp_path / "a.csv", [HEADER, *rows])
+    table = open_table([path, str(path)])
+    assert table.profile().n_rows == N
+    assert "more than once" in table.notes[0]
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    write(tmp_path / ".ipynb_checkpoints" / "a-checkpoint.csv", [HEADER, *rows])
+    assert open_table(tmp_path).profile().n_rows == N
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_skipping_more_rows_than_there_are_is_an_error(tmp_path, rows, ending):
+    frame = pd.DataFrame(rows, columns=HEADER)
+    path = tmp_path / f"t.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_excel(path, index=False)
+    with pytest.raises(TableError, match="--skip-rows"):
+        open_table(path, skip_rows=9_999)
+
+
+def test_one_far_cell_does_not_make_a_huge_sheet(tmp_path):
+    sheet = (
+        '<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+        "</sheetData></worksheet>"
+    )
+    pd.DataFrame({"a": [1]}).to_excel(tmp_path / "small.xlsx", index=False)
+    with zipfile.ZipFile(tmp_path / "small.xlsx") as small, zipfile.ZipFile(tmp_path / "far.xlsx", "w") as far:
+        for name in small.namelist():
+            far.writestr(name, sheet if name.endswith("sheet1.xml") else small.read(name))
+    with pytest.raises(TableError, match="1,048,576 rows and 16,384 columns"):
+        open_table(tmp_path / "far.xlsx")
+
+
+def test_long_lines_in_compressed_files_are_refused(tmp_path):
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=1) as stream:
+        stream.write(b"a,b\n1,2\n3,")
+        for _ in range(12):
+            stream.write(b"4" * (1 << 20))
+    (tmp_path / "t.csv.gz").write_bytes(buffer.getvalue())
+    with pytest.raises(TableError, match="longer than 4 MB"):
+        propose(tmp_path / "t.csv.gz")
+
+
+def test_many_columns_are_checked_quickly(tmp_path):
+    n = 3_000
+    rng = np.random.default_rng(3)
+    lines = [[f"c{i}" for i in range(n)], *(map(str, row) for row in rng.integers(0, 9, (12, n)))]
+    plan = propose(write(tmp_path / "t.csv", [list(line) for line in lines]))
+    assert len(plan.used) > 2_900
