@@ -334,7 +334,7 @@ def score_points(
         return scorer.fit_affinity(points.X, points.labels), scorer
     run.log.step(f"scoring {len(points.X):,} rows in memory with {run.trust.model}")
     result = scorer.fitted_.score(points.X, labels=points.labels)
-    scorer.fitted_.warn_if_imprecise(result)
+    scorer.fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
     return result, scorer
 
 

@@ -339,7 +339,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     else:
         sink = open_output(output.output, run, model_id=model_id)
     row = free_name("row", table.columns)
-    kept, names, columns = _columns(run, plan, table, row, fitted.nothing(FrameLike(), None)._columns())
+    kept, names, columns = _columns(run, plan, table, row, fitted.empty_result(FrameLike(), None)._columns())
     rows = Rows(
         table,
         plan,
