@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import click
 
 #: See ``make_clusterer`` in ``_inputs``.
-ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan", "leiden")
 LIKE_KMEANS = ALGORITHMS[:3]
 #: Algorithms that choose the number of clusters themselves.
-WITHOUT_K = ("hdbscan",)
+WITHOUT_K = ("hdbscan", "leiden")
 #: As in :mod:`allegiance.influence`: those without further parameters. "mahalanobis" needs a covariance.
 INFLUENCES = (
     "within", "euclidean", "cosine", "kl", "itakura-saito", "logistic", "rbf", "laplacian", "polynomial",
@@ -88,6 +88,7 @@ class Output:
     audit_sheet: str | None = None
     audit_size: int = 60
     report: str | None = None
+    map: str | None = None
     save: str | None = None
     stream: bool | None = None
     batch_rows: int | None = None
@@ -268,6 +269,16 @@ CLUSTERING_OPTIONS = [
         "that reproduces them best]",
     ),
 ]  # fmt: skip
+OWN_CLUSTERER_OPTIONS = [
+    option(
+        CLUSTERING, "--clusterer", metavar="MODULE:NAME",
+        help="Your own clusterer, as package.module:name: an estimator, its class, or a function from X to labels.",
+    ),
+    option(
+        TRUST, "--groups", metavar="COLUMN",
+        help="Column with the group of each row, such as a patient. Whole groups are sampled, and it is no feature.",
+    ),
+]  # fmt: skip
 RESAMPLES_NEEDED = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
     help="Number of subsamples to re-cluster.  [default: 20]",
@@ -303,6 +314,7 @@ OUTPUT_OPTIONS = [
 ]  # fmt: skip
 PAGE_OPTIONS = [
     option(OUTPUT, "--text", metavar="COLUMN", help="Text column to show with each label for review."),
+    option(OUTPUT, "--map", metavar="X,Y", help="Two columns for the axes of the map on the page."),
 ]
 #: Of commands that compute nothing.
 LOG_OPTIONS = [

@@ -56,7 +56,7 @@ Examples:
 @click.command(cls=opt.Command, epilog=EPILOG, short_help="Score how much you can trust each row's label.")
 @opt.options(
     opt.DATA,
-    [*opt.CLUSTERING_OPTIONS, opt.MODEL_OPTION],
+    [*opt.CLUSTERING_OPTIONS, *opt.OWN_CLUSTERER_OPTIONS, opt.MODEL_OPTION],
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
     [
@@ -179,6 +179,14 @@ class _Scored(NamedTuple):
     """Input files that were skipped, and why."""
 
 
+def _axes(text: str) -> list[str]:
+    """Return the two columns of ``--map X,Y``."""
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2:
+        raise click.UsageError(f"--map {text} does not name two columns: write --map X,Y.")
+    return names
+
+
 def _check_usage(run: Run) -> None:
     """Raise a usage error for options that contradict each other."""
     from allegiance.io.partitions import is_folder
@@ -186,6 +194,8 @@ def _check_usage(run: Run) -> None:
     output = run.output
     if output.review_output is not None and output.review is None:
         raise click.UsageError("--review-output needs --review N.")
+    if output.map is not None and len(_axes(output.map)) == 2 and output.report is None:
+        raise click.UsageError("--map needs --report FILE.")
     if output.fail_on_drift and run.trust.model is None:
         raise click.UsageError("--fail-on-drift needs --model FILE.")
     in_folder = output.output is not None and is_folder(output.output)
@@ -329,7 +339,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     else:
         sink = open_output(output.output, run, model_id=model_id)
     row = free_name("row", table.columns)
-    kept, names, columns = _columns(run, plan, table, row, fitted.nothing(FrameLike(), None)._columns())
+    kept, names, columns = _columns(run, plan, table, row, fitted.empty_result(FrameLike(), None)._columns())
     rows = Rows(
         table,
         plan,
@@ -467,6 +477,7 @@ def page_settings(
     row, ids = points.columns.column_names[0], ids_of(run.features, plan, table)
     short = {label: each.name for label, each in zip(result.classes.tolist(), facts.descriptions, strict=True)}
     where = table.where.partition("?")[0] if "://" in table.where else table.where
+    axes = None if run.output.map is None else tuple(table.check_columns(_axes(run.output.map)))
     return {
         "data": columns,
         "describe_by": list(plan.used),
@@ -477,6 +488,10 @@ def page_settings(
         "feature_names": list(plan.names),
         "row_numbers": points.columns.column(row).to_numpy(),
         "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
+        "map": axes,
+        "drivers": facts.drivers,
+        "notes": facts.problems,
+        "provenance": {name: str(text) for name, text in facts.source.items()},
     }
 
 

@@ -113,7 +113,7 @@ class Model:
 
             return affinity_lazily(fitted, rows, keep, plan=self.plan)
         result = fitted.score_prepared(prepare_points(fitted, self.plan, rows), keep)
-        fitted.warn_if_imprecise(result)
+        fitted.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
     def predict(self, rows: Any) -> AnyArray:
