@@ -26,11 +26,13 @@ from .fitting import (
     PreparedInput,
     Specification,
     align,
+    calibrate_fitted,
     fit,
     fit_clusterer,
     fit_preparation,
     has_pipeline,
     labels_of,
+    stability_score,
     training_labels,
     unwrap_estimator,
 )
@@ -206,7 +208,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """Return the fitted object with trust; the estimator, if there is one, is refitted as a whole."""
         assert parts.sample is not None
         estimator = getattr(self, "estimator_", None)
-        return parts.fitted.calibrated(parts.sample, result, estimator=estimator, given=X)
+        return calibrate_fitted(parts.fitted, parts.sample, result, estimator=estimator, X=X)
 
     def _measured(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
@@ -275,7 +277,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
             return affinity_lazily(self.fitted_, X, keep)
         result = self.fitted_.score(X, top=keep)
-        self.fitted_.warn_if_imprecise(result)
+        self.fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
     def fit_affinity(self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any) -> AffinityResult:
@@ -302,7 +304,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         if parts.sample is not None:
             fresh.fitted_ = fresh._calibrate(parts, X, result)
             result = replace(result, _trust_map=fresh.fitted_.trust_map)
-        self._adopt(fresh).fitted_.warn_if_imprecise(result)
+        self._adopt(fresh).fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
     def transform(self, X: Any) -> FloatArray:
@@ -377,7 +379,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self.fitted_.trust_map is None:
-            return self.fitted_.stability_score(X)
+            return stability_score(self.fitted_, X)
         return self.fitted_.trust_map.above_chance(self.affinity(X, top=1).replication)
 
     def predict(self, X: Any) -> AnyArray:

@@ -28,7 +28,7 @@ _MAX_PAIRED, _MAX_CATEGORIES = 100, 50
 #: Folds of the cross-validation, the fidelity of a rule that reproduces the labels, and one not worth printing.
 _FOLDS, _FAITHFUL, _UNFAITHFUL = 3, 0.95, 0.75
 #: Share of the separation from which one column decides, of the columns of a short rule, and of a driver.
-_DECIDES, _RULE_SHARE, _DRIVER = 0.6, 0.5, 0.05
+_DECIDES, _RULE_SHARE, _DRIVER = 0.6, 0.6, 0.05
 #: Columns of a short rule, and share of the rows in one giant cluster; members of a tiny cluster.
 _SHORT_RULE, _GIANT, _TINY = 3, 0.95, 4
 #: Correlation of numbers and symmetric uncertainty of categories from which two columns hold the same.

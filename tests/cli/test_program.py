@@ -42,7 +42,7 @@ def test_help_describes_every_option_in_a_group(name):
 
 def test_there_are_no_other_commands_and_few_options():
     assert sorted(program.list_commands(click.Context(program))) == COMMANDS
-    assert len(command("score").params) <= 52
+    assert len(command("score").params) <= 54
 
 
 def test_versions():
@@ -102,6 +102,8 @@ USAGE_ERRORS = [
     ("score DATA --labels species --review-output x", "needs --review"),
     ("score DATA --labels species --influence mahalanobis", "euclidean"),
     ("score DATA --labels species --sep ab", "is not one character"),
+    ("score DATA --labels species --report r.html --map width", "does not name two columns"),
+    ("score DATA --labels species --map width,height", "--map needs --report"),
     ("score DATA --labels species --encoding rot13", "is not a text encoding"),
     ("score DATA --labels species --encoding zlib_codec", "is not a text encoding"),
     ("score DATA --labels species --on-error skip -o x.csv", "needs -o FOLDER/"),

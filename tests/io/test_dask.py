@@ -73,15 +73,12 @@ def test_given_centers_give_the_bits_of_numpy(settings, top):
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("known", [True, False])
-def test_labels_give_the_fit_of_numpy_to_rounding(settings, known):
+def test_labels_give_the_bits_of_numpy(settings, known):
     labels = in_dask(LABELS, 200) if known else LABELS
     expected = AffinityScorer(random_state=0, **settings).fit(X, LABELS)
     scorer = AffinityScorer(random_state=0, **settings).fit(in_dask(X), labels)
-    np.testing.assert_allclose(scorer.cluster_centers_, expected.cluster_centers_, rtol=1e-12, atol=1e-14)
-    for one, other in zip(scorer.fitted_.tessellation.functions, expected.fitted_.tessellation.functions, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-    # A sample on a border may change sides.
-    np.testing.assert_allclose(scorer.transform(X), expected.transform(X), atol=5e-3)
+    np.testing.assert_array_equal(scorer.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(scorer.transform(X), expected.transform(X))
     lazy = AffinityScorer(random_state=0, **settings).fit_affinity(in_dask(X), labels)
     np.testing.assert_array_equal(lazy.label.compute(), LABELS)
 
@@ -197,12 +194,13 @@ def test_collections_as_people_make_them(kind, folder):
     lazy = AffinityScorer(random_state=0).fit_affinity(rows, labels)
     result = lazy.compute()
     np.testing.assert_array_equal(result.label, LABELS)
-    np.testing.assert_allclose(result.affinity, expected.affinity, atol=5e-3)
+    np.testing.assert_array_equal(result.affinity, expected.affinity)
     assert lazy.frame().compute().shape[0] == 600
 
 
 def test_a_summary_of_partitions_is_that_of_all_points(folder):
-    scorer = AffinityScorer(calibration=5, random_state=0).fit(pd.DataFrame(X, columns=FEATURES), LABELS)
+    clusterer = KMeans(8, n_init=2, random_state=0)
+    scorer = AffinityScorer(clusterer, calibration=5, random_state=0).fit(pd.DataFrame(X, columns=FEATURES))
     frame = dd.read_parquet(folder)[FEATURES]
     expected = scorer.affinity(pd.DataFrame(X, columns=FEATURES)).summary()
     merged = scorer.affinity(frame).summary()

@@ -166,7 +166,7 @@ def test_rows_without_a_label_are_left_out(tmp_path):
     )
     table = open_table(tmp_path / "t.csv")
     plan = propose(table, labels="segment")
-    assert any("20 of 40 rows have no label" in note for note in plan.notes)
+    assert any("20 of 40 rows have no label" in str(one) for one in plan.findings)
     parts = list(Rows(table, plan, None, labels="segment", row="row").batches(7))
     assert np.concatenate([part.labels for part in parts]).tolist() == ["a", "b"] * 10
     assert pa.Table.from_batches([part.kept for part in parts])["row"][:4].to_pylist() == [0, 1, 4, 5]

@@ -490,7 +490,7 @@ GAPS = np.where(np.random.default_rng(0).random(WINE.shape) < 0.05, np.nan, WINE
 
 def kept(transformer, tmp_path):
     """Return a transformer as it comes back from a file."""
-    state = {"format": "allegiance model", "version": VERSION, "params": {}, "transformer": encode(transformer, "it")}
+    state = {"format": "allegiance model", "version": VERSION, "transformer": encode(transformer, "it")}
     write_state(state, tmp_path / "it.model")
     return decode(read_state(tmp_path / "it.model")["transformer"])
 

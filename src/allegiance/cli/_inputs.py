@@ -126,6 +126,10 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
         "skip_rows": reading.skip_rows,
         "sheet": reading.sheet,
         "dayfirst": None if reading.dates is None else reading.dates == "dayfirst",
+        "header": False if reading.no_header else None,
+        "skip_lines": reading.skip_lines,
+        "keep_rows": reading.keep_rows,
+        "keep_sentinels": reading.keep_sentinels,
     }
     table = open_table(names[0] if len(names) == 1 else names, **settings, missing=list(reading.missing))
     if any("=" in value for value in reading.missing):
@@ -167,8 +171,8 @@ def plan_or_raise(run: Run, table: Table, *, labels: Any = None) -> FeaturePlan:
     """Return the plan for a table, after writing notes on how it is read; raise with all problems."""
     plan = plan_features(run.features, table, labels=labels)
     plan.raise_problems()
-    for note in [*table.notes, *plan.notes]:
-        run.log.note(note)
+    for finding in plan.findings:
+        run.log.note(str(finding))
     return plan
 
 
@@ -246,6 +250,10 @@ def make_clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
         return mixture.GaussianMixture(clusters, random_state=seed)
     if algorithm == "hdbscan":
         return cluster.HDBSCAN(copy=True)
+    if algorithm == "leiden":
+        from allegiance.clusterers import Leiden
+
+        return Leiden(random_state=seed)
     if algorithm == "agglomerative":
         return cluster.AgglomerativeClustering(clusters)
     if algorithm == "birch":
@@ -292,9 +300,9 @@ def make_scorer(
     )
 
 
-def scorer_for(run: Run, plan: FeaturePlan, labels: AnyArray | None) -> AffinityScorer:
+def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
     """Return the scorer of the clustering that the options name, not fitted."""
-    trust = run.trust
+    trust, labels, groups = run.trust, points.labels, run.features.groups
     centers = load_centers(trust.centers, plan) if trust.centers else None
     makes = labels is None and centers is None
     own = import_clusterer(trust.clusterer) if trust.clusterer else None
@@ -309,9 +317,11 @@ def scorer_for(run: Run, plan: FeaturePlan, labels: AnyArray | None) -> Affinity
 
             n_labels = Labels.of(labels, len(labels)).classes.size
         again = make_clusterer(trust.algorithm, trust.clusters or n_labels, trust.seed)
-    return make_scorer(
-        trust, run.log, estimator=estimator, centers=centers, clusterer=again, labeled=labels is not None
-    )
+    settings: dict[str, Any] = {} if again is None else {"clusterer": again}
+    if groups is not None:
+        settings["groups"] = points.columns.column(groups).to_numpy(zero_copy_only=False)
+    labeled = labels is not None
+    return make_scorer(trust, run.log, estimator=estimator, centers=centers, labeled=labeled, **settings)
 
 
 def score_points(
@@ -319,12 +329,12 @@ def score_points(
 ) -> tuple[AffinityResult, AffinityScorer]:
     """Score points with a model, or with the clustering that the options name, which is fitted to them."""
     if scorer is None:
-        scorer = scorer_for(run, plan, points.labels)
+        scorer = scorer_for(run, plan, points)
         run.log.step(f"fitting clusters and trust to {len(points.X):,} rows in memory, and scoring them")
         return scorer.fit_affinity(points.X, points.labels), scorer
     run.log.step(f"scoring {len(points.X):,} rows in memory with {run.trust.model}")
     result = scorer.fitted_.score(points.X, labels=points.labels)
-    scorer.fitted_.warn_if_imprecise(result)
+    scorer.fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
     return result, scorer
 
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import click
 
 #: See ``make_clusterer`` in ``_inputs``.
-ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan", "leiden")
 LIKE_KMEANS = ALGORITHMS[:3]
 #: Algorithms that choose the number of clusters themselves.
-WITHOUT_K = ("hdbscan",)
+WITHOUT_K = ("hdbscan", "leiden")
 #: As in :mod:`allegiance.influence`: those without further parameters. "mahalanobis" needs a covariance.
 INFLUENCES = (
     "within", "euclidean", "cosine", "kl", "itakura-saito", "logistic", "rbf", "laplacian", "polynomial",
@@ -37,6 +37,10 @@ class Reading:
     skip_rows: int | None = None
     sheet: str | None = None
     dates: str | None = None
+    no_header: bool = False
+    skip_lines: tuple[int, ...] = ()
+    keep_rows: str = "auto"
+    keep_sentinels: bool = False
     on_error: str = "stop"
 
 
@@ -84,6 +88,7 @@ class Output:
     audit_sheet: str | None = None
     audit_size: int = 60
     report: str | None = None
+    map: str | None = None
     save: str | None = None
     stream: bool | None = None
     batch_rows: int | None = None
@@ -242,6 +247,16 @@ READING_OPTIONS = [
         READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
         help="Order of dates like 03/04/2024.  [default: detected]",
     ),
+    option(READING, "--no-header", is_flag=True, help="Treat the first line as data; columns are called x0, x1, ..."),
+    option(
+        READING, "--skip-lines", metavar="N", type=click.IntRange(min=1), multiple=True,
+        help="Leave out line N, such as a second header. Repeatable.",
+    ),
+    option(
+        READING, "--keep-rows", type=click.Choice(["auto", "all"]), default="auto",
+        help="Keep all rows, also totals, footnotes and repeated headers.  [default: auto]",
+    ),
+    option(READING, "--keep-sentinels", is_flag=True, help="Keep numbers such as -999 that seem to mean missing."),
 ]  # fmt: skip
 MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score with a saved model (file or URL).")
 CLUSTERING_OPTIONS = [
@@ -252,6 +267,16 @@ CLUSTERING_OPTIONS = [
         CLUSTERING, "--algorithm", type=click.Choice(ALGORITHMS),
         help="Algorithm for --clusters, or the one that made the --labels.  [default: kmeans; for --labels the one "
         "that reproduces them best]",
+    ),
+]  # fmt: skip
+OWN_CLUSTERER_OPTIONS = [
+    option(
+        CLUSTERING, "--clusterer", metavar="MODULE:NAME",
+        help="Your own clusterer, as package.module:name: an estimator, its class, or a function from X to labels.",
+    ),
+    option(
+        TRUST, "--groups", metavar="COLUMN",
+        help="Column with the group of each row, such as a patient. Whole groups are sampled, and it is no feature.",
     ),
 ]  # fmt: skip
 RESAMPLES_NEEDED = option(
@@ -289,6 +314,7 @@ OUTPUT_OPTIONS = [
 ]  # fmt: skip
 PAGE_OPTIONS = [
     option(OUTPUT, "--text", metavar="COLUMN", help="Text column to show with each label for review."),
+    option(OUTPUT, "--map", metavar="X,Y", help="Two columns for the axes of the map on the page."),
 ]
 #: Of commands that compute nothing.
 LOG_OPTIONS = [

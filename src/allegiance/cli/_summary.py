@@ -36,10 +36,12 @@ class Facts(NamedTuple):
     """Where the clusters come from, by subject."""
 
 
-def collect_problems(summary: Summary, drivers: Drivers | None) -> list[str]:
-    """Return sentences about what changes the answer."""
-    flags = [] if drivers is None else [flag for flag in drivers.flags if flag.level == "warning"]
-    return [*summary.problems, *dict.fromkeys(map(str, flags))]
+def collect_problems(summary: Summary, drivers: Drivers | None, plan: FeaturePlan) -> list[str]:
+    """Return sentences about what changes the answer: the table, the clusters, the columns that separate them."""
+    table = [finding for finding in plan.findings if finding.level == "warning"]
+    known = {finding.kind for finding in table}
+    flags = [] if drivers is None else [flag for flag in drivers.flags if flag.kind not in known]
+    return [*summary.problems, *dict.fromkeys(str(finding) for finding in (*table, *flags))]
 
 
 def source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> di
     return {
         "data": ", ".join(table.files[:3]) + (f" and {len(table.files) - 3:,} more" if len(table.files) > 3 else "")
         or table.where,
-        "columns": "; ".join(line.strip() for line in plan.describe()[1:]),
+        "columns": "; ".join(line.strip() for line in plan.describe(findings=False)[1:]),
         "model": f"{run.trust.model or 'fitted to this data'} (id {model_id[:12]})",
         "seed": run.trust.seed,
         **provenance(),
@@ -137,7 +139,7 @@ def print_facts(facts: Facts, run: Run) -> None:
     elif summary.n_labels and summary.replication is not None:
         show("", "All labels are firm: nothing to review.", err=err)
     show("", *(f"{name:<9} {text}" for name, text in facts.source.items() if name != "columns"), err=err)
-    show(*(f"  {line}" for line in facts.plan.describe()[1:]), err=err)
+    show(*(f"  {line}" for line in facts.plan.describe(findings=False)[1:]), err=err)
     if run.log.verbose:
         show(*summary.measurement_lines(), err=err)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -30,11 +31,15 @@ def check(**values: Any) -> int:
     run = begin(values)
     table = open_input(run.reading, run.data, run.log)
     plan = plan_features(run.features, table, labels=run.features.labels)
-    notes = list(dict.fromkeys([*table.notes, *plan.notes]))
     if run.json:
-        print_json({"plan": plan.to_dict(), "notes": notes, "problems": list(plan.problems)})
+        findings = [asdict(finding) for finding in plan.findings]
+        notes = [str(finding) for finding in plan.findings if finding.level != "error"]
+        problems = list(plan.problems)
+        print_json({"plan": plan.to_dict(), "notes": notes, "problems": problems, "findings": findings})
     else:
-        show(*plan.describe(), *(f"note: {note}" for note in table.notes))
+        show(*plan.describe())
+        if plan.remedy:
+            show(f"To change this, add: {plan.remedy}")
     if plan.problems:
         return FAILED
-    return NOTED if run.output.fail_on_notes and notes else 0
+    return NOTED if run.output.fail_on_notes and any(one.level == "warning" for one in plan.findings) else 0

@@ -56,7 +56,7 @@ Examples:
 @click.command(cls=opt.Command, epilog=EPILOG, short_help="Score how much you can trust each row's label.")
 @opt.options(
     opt.DATA,
-    [*opt.CLUSTERING_OPTIONS, opt.MODEL_OPTION],
+    [*opt.CLUSTERING_OPTIONS, *opt.OWN_CLUSTERER_OPTIONS, opt.MODEL_OPTION],
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
     [
@@ -179,6 +179,14 @@ class _Scored(NamedTuple):
     """Input files that were skipped, and why."""
 
 
+def _axes(text: str) -> list[str]:
+    """Return the two columns of ``--map X,Y``."""
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2:
+        raise click.UsageError(f"--map {text} does not name two columns: write --map X,Y.")
+    return names
+
+
 def _check_usage(run: Run) -> None:
     """Raise a usage error for options that contradict each other."""
     from allegiance.io.partitions import is_folder
@@ -186,6 +194,8 @@ def _check_usage(run: Run) -> None:
     output = run.output
     if output.review_output is not None and output.review is None:
         raise click.UsageError("--review-output needs --review N.")
+    if output.map is not None and len(_axes(output.map)) == 2 and output.report is None:
+        raise click.UsageError("--map needs --report FILE.")
     if output.fail_on_drift and run.trust.model is None:
         raise click.UsageError("--fail-on-drift needs --model FILE.")
     in_folder = output.output is not None and is_folder(output.output)
@@ -255,7 +265,7 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
     import pyarrow as pa
 
     from allegiance.io.batches import list_review, take_review
-    from allegiance.io.saved import fitted_id, profile_matrix
+    from allegiance.io.saved import model_id, profile_matrix
 
     output = run.output
     sink = None if output.output is None else open_output(output.output, run)
@@ -291,7 +301,7 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
         run.log.wrote(output.report)
     wanted = output.save is not None or fitted.baseline is not None
     profile = profile_matrix(fitted, plan, points.X) if wanted and fitted.members is not None else None
-    return _Scored(facts, scorer, fitted_id(fitted), profile, {})
+    return _Scored(facts, scorer, model_id(fitted, plan), profile, {})
 
 
 def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer:
@@ -311,7 +321,7 @@ def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer
 def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Scored:
     from allegiance.io.batches import Rows
     from allegiance.io.partitions import PartitionedSink, is_folder
-    from allegiance.io.saved import fitted_id
+    from allegiance.io.saved import model_id as hash_model
     from allegiance.io.streams import score_rows
     from allegiance.io.tables import BATCH_ROWS
     from allegiance.results import FrameLike
@@ -320,7 +330,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     assert output.output is not None
     scorer = _fit_in_batches(run, table, plan) if scorer is None else scorer
     fitted = scorer.fitted_
-    model_id = fitted_id(fitted)
+    model_id = hash_model(fitted, plan)
     sink: Any = None
     if is_folder(output.output):
         metadata = provenance() | {"model_id": model_id}
@@ -329,7 +339,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     else:
         sink = open_output(output.output, run, model_id=model_id)
     row = free_name("row", table.columns)
-    kept, names, columns = _columns(run, plan, table, row, fitted.nothing(FrameLike(), None)._columns())
+    kept, names, columns = _columns(run, plan, table, row, fitted.empty_result(FrameLike(), None)._columns())
     rows = Rows(
         table,
         plan,
@@ -396,20 +406,20 @@ def describe_memory(
 ) -> Facts:  # fmt: skip
     """Return the facts about a result in memory; ``columns`` are typed, ``listed`` those of the review list."""
     from allegiance.drivers import drivers
-    from allegiance.io.saved import fitted_id
+    from allegiance.io.saved import model_id
 
     ids = ids_of(run.features, plan, table)
     names = points.columns.column(ids[0]).to_numpy(zero_copy_only=False) if ids else None
     found = drivers(result, points.X, plan=plan, ids=names)
-    descriptions = _describe(result, columns, plan)
-    return _facts(run, table, plan, result.summary(), found, descriptions, review, listed, fitted_id(scorer.fitted_))
+    descriptions, identity = _describe(result, columns, plan), model_id(scorer.fitted_, plan)
+    return _facts(run, table, plan, result.summary(), found, descriptions, review, listed, identity)
 
 
 def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, found: Any, descriptions: Any, review: Any,
     columns: Sequence[str], model_id: str,
 ) -> Facts:  # fmt: skip
-    problems = collect_problems(summary, found)
+    problems = collect_problems(summary, found, plan)
     if review is not None:
         columns = [review.column_names[-2] if name == "reason" else name for name in columns]
         columns = [name for name in columns if name in review.column_names]
@@ -467,6 +477,7 @@ def page_settings(
     row, ids = points.columns.column_names[0], ids_of(run.features, plan, table)
     short = {label: each.name for label, each in zip(result.classes.tolist(), facts.descriptions, strict=True)}
     where = table.where.partition("?")[0] if "://" in table.where else table.where
+    axes = None if run.output.map is None else tuple(table.check_columns(_axes(run.output.map)))
     return {
         "data": columns,
         "describe_by": list(plan.used),
@@ -477,6 +488,10 @@ def page_settings(
         "feature_names": list(plan.names),
         "row_numbers": points.columns.column(row).to_numpy(),
         "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
+        "map": axes,
+        "drivers": facts.drivers,
+        "notes": facts.problems,
+        "provenance": {name: str(text) for name, text in facts.source.items()},
     }
 
 

@@ -36,7 +36,8 @@ _SWEEPS_PER_BATCH = 8
 #: Where successive batches are more alike than this, 32 of them cannot tell how much more.
 _MAX_CORRELATION = 0.9
 #: Where they are more alike than this at the first look, the walk is slow, and starts again along the axes of its cell.
-_SLOW_CORRELATION = 0.1
+#: In many dimensions a walk along its own axes costs as much as a walk that is several times longer.
+_SLOW_CORRELATION, _SLOW_CORRELATION_IN_MANY, _MANY_DIMENSIONS = 0.1, 0.4, 64
 _TINY = np.finfo(np.float64).tiny
 #: Counts held at a time (queries x batches x sites).
 _MAX_COUNTS = 2**23
@@ -188,7 +189,8 @@ class FittedHitAndRun(FittedEngine):
             spent = 2 * _BATCHES * length > self._max_samples
             more = (Z95 * error[active].max(axis=1) > settings.eps) & (not spent)
             if axes is None and level == 1 and not spent:
-                slow = correlation > _SLOW_CORRELATION
+                many = self._tessellation.dim > _MANY_DIMENSIONS
+                slow = correlation > (_SLOW_CORRELATION_IN_MANY if many else _SLOW_CORRELATION)
                 affinity[active[slow]], error[active[slow]] = self._walk_along_cells(walkers.take(slow))
                 more &= ~slow
             active, walkers = active[more], walkers.take(more)
@@ -231,13 +233,10 @@ class FittedHitAndRun(FittedEngine):
         axes = np.arange(n) % (r + 1)
         free = axes == r
         directions = rng.standard_normal((int(free.sum()), r))
-        if along is None:
-            axes[free] = r + np.arange(directions.shape[0])
-        else:
-            everything = np.zeros((n, r))
-            everything[free] = directions
-            everything[~free, axes[~free]] = 1.0
-            directions, axes = everything @ along, r + np.arange(n)
+        axes[free] = r + np.arange(directions.shape[0])
+        if along is not None:
+            # First the axes of the cell, then the random directions.
+            directions, axes = np.vstack([along, directions @ along]), axes + r
         directions /= np.sqrt((directions**2).sum(axis=1, keepdims=True))
         sites, walls = (
             np.vstack([normals.T, directions @ normals.T])

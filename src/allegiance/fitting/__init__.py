@@ -1,5 +1,7 @@
 """From data to a fitted object: one algorithm for memory, files and many machines."""
 
+from ._calibrate import calibrate_fitted as calibrate_fitted
+from ._calibrate import stability_score as stability_score
 from ._fit import Chunk as Chunk
 from ._fit import Fit as Fit
 from ._fit import InMemory as InMemory

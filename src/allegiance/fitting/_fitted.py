@@ -14,17 +14,10 @@ import numpy as np
 
 from allegiance._core.parallel import for_row_blocks, kernel_ready
 from allegiance._core.parameters import Lazy
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.calibration import (
-    Calibration,
-    ContentSample,
     MemberDistances,
     TrustMap,
-    calibrate,
-    is_pairwise,
-    replicate,
-    stand_in,
-    take,
 )
 from allegiance.engines import (
     Estimate,
@@ -38,7 +31,7 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness, join_results
 
-from ._inputs import Columns, Prepared, has_pipeline, last_step, repeatable, without_feature_names
+from ._inputs import Columns, Prepared, without_feature_names
 from ._labels import NOISE, Labels, align, labels_of
 
 if TYPE_CHECKING:
@@ -113,7 +106,7 @@ class Fitted:
         """Return a copy for points that have passed the transformers already."""
         return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
-    def _prepared(self, X: Any, named: bool = True) -> Prepared:
+    def prepare_rows(self, X: Any, named: bool = True) -> Prepared:
         """Return points as the clusterer takes them, and as the diagram needs them; ``named`` checks column names."""
         columns = self.columns
         if not named:
@@ -161,7 +154,7 @@ class Fitted:
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
-        given, rows = self._prepared(X)
+        given, rows = self.prepare_rows(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
     def prepare_input(self, X: Any, labels: Any = None, *, named: bool = True) -> PreparedInput:
@@ -170,7 +163,7 @@ class Fitted:
         ``labels`` are (n,), -1 for noise; None labels them as new points. ``named=False`` takes an array for columns
         that had names in the fit, in their order.
         """
-        given, rows = self._prepared(X, named)
+        given, rows = self.prepare_rows(X, named)
         if labels is None:
             codes = self._predicted(given, rows.shape[0])
         else:
@@ -229,7 +222,7 @@ class Fitted:
             **measured,
         )
 
-    def nothing(self, frame: FrameLike, top: int | None) -> AffinityResult:
+    def empty_result(self, frame: FrameLike, top: int | None) -> AffinityResult:
         """Return the result of no points."""
         located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
@@ -248,111 +241,8 @@ class Fitted:
             seconds=time.perf_counter() - started,
         )
 
-    def calibrated(
-        self, sample: ContentSample, result: AffinityResult | None = None, *, estimator: Any = None, given: Any = None
-    ) -> Fitted:
-        """Return this with trust, learnt from a sample of the points of the fit.
-
-        ``result`` are the scores of all points of the fit, and ``given`` (n, d) these as the user passed them, if they
-        are known. ``estimator`` made the labels; None if there are only labels.
-        """
-        specification, places = self.specification, sample.positions()
-        calibration, settings = specification.calibration, specification.settings
-        assert calibration is not None
-        scored: IntArray | slice = sample.numbers
-        if result is None:
-            started, scored = time.perf_counter(), slice(None)
-            result = self.score_located(self.locate(sample.rows), sample.codes, FrameLike(), started, top=1)
-        known = calibration.clusterer if calibration.clusterer is not None else estimator
-        rows, clusterer = self._to_repeat(sample, places, known, given)
-        distance = result._distance[scored]
-        found = calibrate(
-            calibration.without_clusterer(),
-            rows,
-            sample.codes[places],
-            result.own_affinity[scored][places],
-            result._closeness[scored][places],
-            reach=self._reach(sample.codes, distance),
-            clusterer=clusterer,
-            others=self._stand_ins(sample.codes),
-            groups=_of_rows(calibration.groups, "groups", sample, places),
-            weights=_of_rows(calibration.sample_weight, "sample_weight", sample, places),
-            n_total=sample.total,
-            seed=settings.seed,
-            threads=settings.threads,
-            verbose=settings.verbose,
-        )
-        if found.warning is not None:
-            warnings.warn(found.warning, UserWarning, stacklevel=_user_stacklevel())
-        return replace(self, trust_map=found)
-
-    def _to_repeat(self, sample: ContentSample, places: IntArray, known: Any, given: Any) -> tuple[Any, Any]:
-        """Return the rows that are clustered again, and what clusters them; None if that is not known."""
-        influence = self.specification.influence
-        restored = influence.restore(sample.rows) if influence.has_sites else sample.rows
-        if known is None:
-            return restored[places], None
-        clusterer = repeatable(known)
-        behind = self.columns.preparation is not None
-        if given is None or (behind and not has_pipeline(clusterer) and not is_pairwise(clusterer)):
-            # These rows have passed the transformers already, which stay as they are.
-            return restored[places], last_step(clusterer) if behind else clusterer
-        table = given.tocsr() if is_sparse(given) else given if hasattr(given, "columns") else np.asarray(given)
-        rows = sample.numbers[places]
-        return table[np.ix_(rows, rows)] if is_pairwise(clusterer) else take(table, rows), clusterer
-
-    def _stand_ins(self, codes: IntArray) -> list[tuple[str, Any]]:
-        """Return the clusterers, by name, that this influence suggests for labels of unknown origin."""
-        own = self.specification.influence.clusterer(np.unique(codes[codes >= 0]).size)
-        return [] if own is None else [(type(own).__name__, own)]
-
-    def _reach(self, codes: IntArray, distance: FloatArray) -> FloatArray:
-        """Return the distance (k,) up to which each cluster has been seen: that of its farthest member.
-
-        A cluster whose members all lie on its representative has not shown its reach: the usual distance stands in.
-        """
-        members = self.members
-        inner = distance[codes >= 0]
-        usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
-        if members is None:
-            farthest = np.zeros(self.classes.size)
-            np.maximum.at(farthest, codes[codes >= 0], distance[codes >= 0])
-        else:
-            farthest = members.value.farthest
-        return np.where(farthest > 0.0, farthest, usual)
-
-    def stability_score(self, X: Any) -> float:
-        """Return how many of the labels of points come back, above chance, when subsamples of them are clustered.
-
-        Affinities are not measured. They are clustered by the estimator that was fitted, or by the stand-in that
-        reproduces the labels best.
-        """
-        settings = self.specification.settings
-        calibration = self.specification.calibration or Calibration()
-        given, rows = self._prepared(X)
-        codes = self.codes_of_new(given, self.locate(rows))
-        limit = calibration.n_rows(self.classes.size, rows.shape[1])
-        sample = ContentSample.of(rows, codes, limit=limit)
-        places = sample.positions()
-        known = calibration.clusterer if calibration.clusterer is not None else self.clusterer
-        if known is None:
-            repeated, _ = self._to_repeat(sample, places, None, None)
-            others = self._stand_ins(sample.codes)
-            known = stand_in(repeated, sample.codes[places], n_total=codes.size, others=others).clusterer
-        else:
-            repeated, known = self._to_repeat(sample, places, known, None)
-        found = replicate(
-            repeated, sample.codes[places], known, calibration=calibration, seed=settings.seed,
-            threads=settings.threads, n_total=codes.size, verbose=settings.verbose,
-        )  # fmt: skip
-        return float(found.above_chance.mean())
-
-    def warn_if_imprecise(self, result: AffinityResult) -> None:
-        """Warn, once for all points, if some did not reach the precision asked for."""
-        self.warn(result._count_imprecise(), len(result))
-
-    def warn(self, imprecise: int, n_points: int) -> None:
-        """Warn if there are imprecise points among ``n_points``."""
+    def warn_if_imprecise(self, imprecise: int, n_points: int) -> None:
+        """Warn, once for all points, if some did not reach the requested precision."""
         if imprecise:
             specification = self.specification
             warnings.warn(
@@ -360,18 +250,8 @@ class Fitted:
                 f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
                 "the engine, as in engine=SharedSamples(max_samples=10**7).",
                 PrecisionWarning,
-                stacklevel=_user_stacklevel(),
+                stacklevel=user_stacklevel(),
             )
-
-
-def _of_rows(values: Any, name: str, sample: ContentSample, places: IntArray) -> AnyArray | None:
-    """Return the entries of a user's array (n,) that belong to a sample of the rows."""
-    if values is None:
-        return None
-    array = np.asarray(values)
-    if array.shape != (sample.total,):
-        raise ValueError(f"{name} has shape {array.shape} but X has {sample.total} rows: pass one entry per row.")
-    return array[sample.numbers[places]]
 
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
@@ -413,7 +293,7 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
     }
 
 
-def _user_stacklevel() -> int:
+def user_stacklevel() -> int:
     """Return the ``stacklevel`` that makes a warning of the caller point to the first line of the user."""
     frame: Any = inspect.currentframe()
     level = -1

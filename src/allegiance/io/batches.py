@@ -190,7 +190,7 @@ class BatchScorer:
         top = self.top if self.details else 1
         with self._naming_rows(batch):
             if points is None:
-                result = self.fitted.nothing(FrameLike(), top)
+                result = self.fitted.empty_result(FrameLike(), top)
             else:
                 result = self.fitted.score_prepared(points, top)
         scores = result._columns(details=self.details)
@@ -336,7 +336,7 @@ def summarize_arrow(
         if len(X):
             result = fitted.score_prepared(fitted.prepare_input(X, found, named=hasattr(X, "columns")), 1)
         else:
-            result = fitted.nothing(FrameLike(), 1)
+            result = fitted.empty_result(FrameLike(), 1)
         part = result.summary()
         if fitted.members is not None and rows.plan is not None:
             part = replace(part, extras={"profile": profile_matrix(fitted, rows.plan, X, start + first, result)})

@@ -14,7 +14,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, is_lazy, require
 from allegiance.drift import Profile, profile_rows
-from allegiance.fitting import Chunk, Columns, Fitted, Specification, align, fit
+from allegiance.fitting import Chunk, Columns, Fitted, Specification, align, calibrate_fitted, fit
 from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, FrameLike, join_results
 
@@ -238,7 +238,7 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
     columns = Columns(partitions.n_features, partitions.names)
     # One thread: partitions already run in parallel.
     found = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
-    fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
+    fitted = found.fitted if found.sample is None else calibrate_fitted(found.fitted, found.sample)
     scorer._set_fitted(fitted)
     # Lazy: labels that were passed are known already, and others may not fit into memory.
     scorer.labels_ = predict_lazily(fitted, X) if labels is None else labels
@@ -284,7 +284,7 @@ def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None,
         )
     score, node = _delayed(partial(_score_partition, top=top, plan=plan)), _ship(fitted)
     parts = [score(node, rows, labels) for rows, labels in partitions.pairs()]
-    return LazyAffinityResult(parts, partitions.lengths, fitted.nothing(FrameLike(), top), fitted)
+    return LazyAffinityResult(parts, partitions.lengths, fitted.empty_result(FrameLike(), top), fitted)
 
 
 def _delayed(function: Any) -> Any:
@@ -302,7 +302,7 @@ def _unpacked(fitted: Fitted) -> Fitted:
 
 def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan: Any) -> AffinityResult:
     if not X.shape[0]:
-        return fitted.nothing(FrameLike.of(X), top)
+        return fitted.empty_result(FrameLike.of(X), top)
     return fitted.score_prepared(prepare_points(fitted, plan, X, labels), top)
 
 
@@ -383,7 +383,7 @@ class LazyAffinityResult:
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
         results = [part for part in parts if len(part)] or list(parts[:1])
         result = join_results(results, _joined([part._frame_like for part in results]))
-        self._fitted.warn_if_imprecise(result)
+        self._fitted.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
     def __repr__(self) -> str:

@@ -167,17 +167,13 @@ class FeaturePlan:
         return [str(finding) for finding in self.findings if finding.level == "error"]
 
     @property
-    def notes(self) -> list[str]:
-        """The other findings about columns, as text; those about reading the table are in ``Table.notes``."""
-        reading = ("reading", "rows", "sentinel")
-        return [str(one) for one in self.findings if one.level != "error" and one.kind not in reading]
-
-    @property
     def remedy(self) -> str:
         """The options that address all errors and warnings, to be added to the command."""
         remedies = [one.remedy for one in self.findings if one.level != "note" and not one.remedy.startswith("--keep")]
         drops = [remedy.removeprefix("--drop ").strip('"') for remedy in remedies if remedy.startswith("--drop ")]
         others = dict.fromkeys(remedy for remedy in remedies if remedy.startswith("--") and "--drop" not in remedy)
+        if "--no-header" in others:
+            return "--no-header"  # the columns get other names
         return " ".join([*others, *([quoted("--drop", drops)] if drops else [])])
 
     def raise_problems(self) -> None:
@@ -185,8 +181,14 @@ class FeaturePlan:
         if self.problems:
             raise TableError("\n".join(self.problems))
 
-    def describe(self) -> list[str]:
-        """Return the proposal in a few lines of text."""
+    def describe(self, *, findings: bool = True) -> list[str]:
+        """Return the plan in a few lines of text.
+
+        Parameters
+        ----------
+        findings
+            Whether to list all findings, or only those about missing values.
+        """
         lines = [f"{self.where}: {self.n_rows:,} rows, {len(self.columns):,} columns"]
         for role, title in (("id", "id"), ("label", "labels")):
             named = [f"{c.name} ({c.reason})" if c.reason else c.name for c in self.columns if c.role == role]
@@ -206,9 +208,8 @@ class FeaturePlan:
         lines += [f"left out: {c.name} {c.reason}" for c in left[:_SHOWN]]
         if len(left) > _SHOWN:
             lines.append(f"left out: {len(left) - _SHOWN:,} more columns")
-        scaled = "scaled: every column counts the same (variance 1)"
-        lines.append(scaled if self.scaled else "not scaled: bare numbers")
-        return lines + [f"note: {note}" for note in self.notes] + [f"problem: {text}" for text in self.problems]
+        lines.append("scaling: all columns standardized" if self.scaled else "scaling: none")
+        return [*lines, *(f"{one.level}: {one}" for one in self.findings if findings or one.kind == "missing")]
 
     def prepare(self, rows: Any) -> tuple[FloatArray, IntArray]:
         """Return the matrix (m, d) of some rows, and the numbers (m,) of those that are used, counted from 0.

@@ -44,8 +44,6 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _ENCRYPTED = 0x1
 #: Libraries whose versions can change a score.
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
-#: Entries of a state that do not affect scores.
-_RECORDS = ("id", "made_with", "data", "about")
 
 
 class Model:
@@ -97,7 +95,7 @@ class Model:
     @property
     def id(self) -> str:
         """A hash of everything that affects scores: equal models have equal ids."""
-        return state_id(self.to_dict())
+        return model_id(self.scorer.fitted_, self.plan)
 
     def affinity(self, rows: Any, *, top: int | None = None) -> AffinityResult:
         """Score rows of a table.
@@ -115,7 +113,7 @@ class Model:
 
             return affinity_lazily(fitted, rows, keep, plan=self.plan)
         result = fitted.score_prepared(prepare_points(fitted, self.plan, rows), keep)
-        fitted.warn_if_imprecise(result)
+        fitted.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
     def predict(self, rows: Any) -> AnyArray:
@@ -187,7 +185,8 @@ class Model:
         """Return everything that scoring needs, as plain values and arrays."""
         state, plan = self.scorer.to_dict(), self.plan.to_dict()
         data = _digest({"scaled": state["data"], "plan": plan})
-        return state | {"plan": plan, "data": data, "about": json.dumps(self.about, ensure_ascii=False)}
+        about = json.dumps(self.about, ensure_ascii=False)
+        return state | {"plan": plan, "id": self.id, "data": data, "about": about}
 
     def save(self, path: Any, *, force: bool = True) -> None:
         """Write the model to one file of JSON and NumPy arrays, without pickle.
@@ -364,7 +363,8 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         "clusterer": encode_clusterer(fitted.clusterer),
         "baseline": encode(fitted.baseline, "baseline"),
     }
-    return state | {"data": None if members is None else _digest(members), "made_with": library_versions()}
+    data = None if members is None else _digest(members)
+    return state | {"id": model_id(fitted), "data": data, "made_with": library_versions()}
 
 
 def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -401,20 +401,25 @@ def library_versions() -> dict[str, str]:
 # The file: a zip archive of JSON and NumPy arrays.
 
 
-def state_id(state: dict[str, Any]) -> str:
-    """Return a hash of everything in a state that affects scores."""
-    params = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
-    return _digest({name: value for name, value in state.items() if name not in _RECORDS} | {"params": params})
-
-
-def fitted_id(fitted: Fitted) -> str:
-    """Return a hash of everything that affects the scores of a fitted object, also of one that cannot be saved."""
-    members = None if fitted.members is None else fitted.members.value
-    parts: dict[str, Any] = {"members": members, "trust_map": fitted.trust_map, "classes": fitted.classes}
-    parts |= {"diagram": fitted.tessellation.diagram, "region": fitted.tessellation.region}
+def model_id(fitted: Fitted, plan: FeaturePlan | None = None) -> str:
+    """Return a hash of everything that affects scores; a fitted object that cannot be saved has one, too."""
+    parts: dict[str, Any] = {
+        "classes": fitted.classes,
+        "diagram": fitted.tessellation.diagram,
+        "region": fitted.tessellation.region,
+        "members": None if fitted.members is None else fitted.members.value,
+        "trust_map": fitted.trust_map,
+    }
     state = {name: encode(value, name) for name, value in parts.items()}
     state |= {"how": repr(replace(fitted.how(0.0), seconds=0.0)), "preparation": repr(fitted.columns.preparation)}
-    return _digest(state | {"clusterer": encode_clusterer(fitted.clusterer) or repr(fitted.clusterer)})
+    # Clusterers without predict give new points the label of the nearest representative.
+    clusterer = fitted.clusterer if hasattr(fitted.clusterer, "predict") else None
+    state["clusterer"] = encode_clusterer(clusterer) or repr(clusterer)
+    if plan is not None:
+        values = plan.to_dict()
+        values["columns"] = [column for column in values["columns"] if column["role"] == "feature"]
+        state["plan"] = {name: values[name] for name in ("columns", "scaled", "impute", "single")}
+    return _digest(state)
 
 
 def _digest(state: dict[str, Any]) -> str:
@@ -426,7 +431,7 @@ def write_state(state: dict[str, Any], path: str | os.PathLike[str], *, force: b
     """Write a state to a local file or a URL, which appears or is replaced only when it is complete."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in _members(state | {"id": state_id(state)}).items():
+        for name, content in _members(state).items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
     write_whole(path, buffer.getbuffer(), force=force)
 

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from allegiance._core.parallel import effective_threads, stream
 from allegiance._core.progress import Progress, Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, check_count
-from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
+from allegiance.fitting import Chunk, Columns, Fitted, Specification, calibrate_fitted, fit, needs_memory
 from allegiance.influence import AnySummary
 from allegiance.results import FrameLike, Summary
 
@@ -29,7 +29,7 @@ from .files import TableError, refuse_inputs
 from .partitions import Partition, PartitionedSink, first_rows, is_folder, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
-from .saved import Model, fitted_id
+from .saved import Model, model_id
 from .sinks import Sink, open_sink
 from .tables import BATCH_ROWS, open_table
 
@@ -208,7 +208,7 @@ def score_rows(
         # A column that the output cannot store should be known before the work.
         output.check(table.schema.field(name) for name in rows.keep)
     score = BatchScorer(fitted, names, table.where, scores, top, details, review)
-    job = _Job(score, batch_rows, fitted.nothing(FrameLike(), 1).summary())
+    job = _Job(score, batch_rows, fitted.empty_result(FrameLike(), 1).summary())
     if isinstance(output, Sink):
         refuse_inputs(output.path, table.files)
         with (
@@ -216,7 +216,7 @@ def score_rows(
             progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
         ):
             done = job.write(rows, output, 0, None, advance)
-        fitted.warn(done.summary.imprecise, done.rows)
+        fitted.warn_if_imprecise(done.summary.imprecise, done.rows)
         return StreamSummary(done.rows, 0, time.perf_counter() - started, done.summary, done.review)
     run = _describe(rows, score)  # profiles the table if its types are not known, before it is split
     parts = list_partitions(table)
@@ -246,7 +246,7 @@ def score_rows(
     listed = [done.review for done in results if done.review is not None]
     first = None if review is None else first_rows(listed, review.size, ORDER)
     n_rows = sum(done.rows for done in results)
-    fitted.warn(summary.imprecise, n_rows)
+    fitted.warn_if_imprecise(summary.imprecise, n_rows)
     return StreamSummary(n_rows, resumed, time.perf_counter() - started, summary, first, skipped)
 
 
@@ -293,7 +293,7 @@ def _write_part(
 def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
     """Return the values that identify this run. Threads and progress do not count."""
     return {
-        "scorer": fitted_id(score.fitted),
+        "scorer": model_id(score.fitted),
         "columns": rows.used,
         "types": str(rows.empty_batch().kept.schema),
         "plan": None if rows.plan is None else rows.plan.to_dict(),
@@ -476,7 +476,7 @@ def fit_stream(
     trained = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
     fitted = trained.fitted
     if trained.sample is not None:
-        fitted = fitted.calibrated(trained.sample, estimator=clusterer)
+        fitted = calibrate_fitted(fitted, trained.sample, estimator=clusterer)
     if plan is None and table.has_names:
         fitted = replace(fitted, columns=Columns(len(rows.used), rows.used))
     fitting._set_fitted(fitted)

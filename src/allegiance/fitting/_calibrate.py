@@ -1,0 +1,131 @@
+"""Trust for a fitted clustering: the sample to cluster again, the clusterer, and the map from scores to trust."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
+from allegiance.calibration import Calibration, ContentSample, calibrate, is_pairwise, replicate, stand_in, take
+from allegiance.results import AffinityResult, FrameLike
+
+from ._fitted import Fitted, user_stacklevel
+from ._inputs import has_pipeline, last_step, repeatable
+
+
+def calibrate_fitted(
+    fitted: Fitted, sample: ContentSample, result: AffinityResult | None = None, *, estimator: Any = None, X: Any = None
+) -> Fitted:
+    """Return a fitted object with trust, estimated from a sample of the points of the fit.
+
+    ``result`` has the scores of all points of the fit, and ``X`` (n, d) are these as the user passed them, if they
+    are known. ``estimator`` made the labels; None if there are only labels.
+    """
+    specification, places = fitted.specification, sample.positions()
+    calibration, settings = specification.calibration, specification.settings
+    assert calibration is not None
+    scored: IntArray | slice = sample.numbers
+    if result is None:
+        started, scored = time.perf_counter(), slice(None)
+        result = fitted.score_located(fitted.locate(sample.rows), sample.codes, FrameLike(), started, top=1)
+    known = calibration.clusterer if calibration.clusterer is not None else estimator
+    rows, clusterer = _rows_and_clusterer(fitted, sample, places, known, X)
+    distance = result._distance[scored]
+    trust_map = calibrate(
+        calibration.without_clusterer(),
+        rows,
+        sample.codes[places],
+        result.own_affinity[scored][places],
+        result._closeness[scored][places],
+        reach=_reach(fitted, sample.codes, distance),
+        clusterer=clusterer,
+        others=_stand_ins(fitted, sample.codes),
+        groups=_of_rows(calibration.groups, "groups", sample, places),
+        weights=_of_rows(calibration.sample_weight, "sample_weight", sample, places),
+        n_total=sample.total,
+        seed=settings.seed,
+        threads=settings.threads,
+        verbose=settings.verbose,
+    )
+    if trust_map.warning is not None:
+        warnings.warn(trust_map.warning, UserWarning, stacklevel=user_stacklevel())
+    return replace(fitted, trust_map=trust_map)
+
+
+def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray, known: Any, X: Any) -> tuple[Any, Any]:
+    """Return the rows to cluster again, and the clusterer; None if it is not known."""
+    influence = fitted.specification.influence
+    restored = influence.restore(sample.rows) if influence.has_sites else sample.rows
+    if known is None:
+        return restored[places], None
+    clusterer = repeatable(known)
+    is_transformed = fitted.columns.preparation is not None
+    if X is None or (is_transformed and not has_pipeline(clusterer) and not is_pairwise(clusterer)):
+        # These rows have passed the transformers already, which stay as they are.
+        return restored[places], last_step(clusterer) if is_transformed else clusterer
+    table = X.tocsr() if is_sparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+    rows = sample.numbers[places]
+    return table[np.ix_(rows, rows)] if is_pairwise(clusterer) else take(table, rows), clusterer
+
+
+def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
+    """Return the clusterers, by name, that this influence suggests for labels of unknown origin."""
+    own = fitted.specification.influence.clusterer(np.unique(codes[codes >= 0]).size)
+    return [] if own is None else [(type(own).__name__, own)]
+
+
+def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
+    """Return the distance (k,) of the farthest member of each cluster.
+
+    For a cluster whose members all lie on its representative, it is the root mean square distance in the sample.
+    """
+    members = fitted.members
+    inner = distance[codes >= 0]
+    usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
+    if members is None:
+        farthest = np.zeros(fitted.classes.size)
+        np.maximum.at(farthest, codes[codes >= 0], distance[codes >= 0])
+    else:
+        farthest = members.value.farthest
+    return np.where(farthest > 0.0, farthest, usual)
+
+
+def stability_score(fitted: Fitted, X: Any) -> float:
+    """Return the replication of the labels of points above chance, without measuring affinities.
+
+    Subsamples of the points are clustered by the fitted estimator, or by the stand-in that best reproduces the
+    labels.
+    """
+    settings = fitted.specification.settings
+    calibration = fitted.specification.calibration or Calibration()
+    points, rows = fitted.prepare_rows(X)
+    codes = fitted.codes_of_new(points, fitted.locate(rows))
+    limit = calibration.n_rows(fitted.classes.size, rows.shape[1])
+    sample = ContentSample.of(rows, codes, limit=limit)
+    places = sample.positions()
+    known = calibration.clusterer if calibration.clusterer is not None else fitted.clusterer
+    if known is None:
+        repeated, _ = _rows_and_clusterer(fitted, sample, places, None, None)
+        others = _stand_ins(fitted, sample.codes)
+        known = stand_in(repeated, sample.codes[places], n_total=codes.size, others=others).clusterer
+    else:
+        repeated, known = _rows_and_clusterer(fitted, sample, places, known, None)
+    replication = replicate(
+        repeated, sample.codes[places], known, calibration=calibration, seed=settings.seed,
+        threads=settings.threads, n_total=codes.size, verbose=settings.verbose,
+    )  # fmt: skip
+    return float(replication.above_chance.mean())
+
+
+def _of_rows(values: Any, name: str, sample: ContentSample, places: IntArray) -> AnyArray | None:
+    """Return the entries of a user's array (n,) that belong to a sample of the rows."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.shape != (sample.total,):
+        raise ValueError(f"{name} has shape {array.shape} but X has {sample.total} rows: pass one entry per row.")
+    return array[sample.numbers[places]]
