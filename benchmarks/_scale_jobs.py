@@ -15,7 +15,7 @@ import numpy as np
 from _process_memory import peak
 
 FEATURES, CLUSTERS = 16, 20
-BATCH = 65_536
+BATCH, FILE_ROWS = 65_536, 1_000_000
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -35,19 +35,27 @@ def _compile_kernels() -> None:
 
 
 def write(folder: str, n: str) -> dict[str, Any]:
-    """Write overlapping clusters as float32 columns."""
+    """Write overlapping clusters as float32 columns, in files of up to a million rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
     centers = 2.0 * rng.standard_normal((CLUSTERS, FEATURES), dtype=np.float32)
     schema = pa.schema([(f"x{i}", pa.float32()) for i in range(FEATURES)])
-    with pq.ParquetWriter(Path(folder) / "points.parquet", schema, compression="none", use_dictionary=False) as writer:
-        for start in range(0, int(n), BATCH):
-            size = min(BATCH, int(n) - start)
-            X = centers[rng.integers(CLUSTERS, size=size)] + rng.standard_normal((size, FEATURES), dtype=np.float32)
-            writer.write_batch(pa.record_batch([np.ascontiguousarray(column) for column in X.T], schema=schema))
-    return {"bytes": (Path(folder) / "points.parquet").stat().st_size}
+    points = Path(folder) / "points"
+    points.mkdir()
+    for first in range(0, int(n), FILE_ROWS):
+        stop, path = min(first + FILE_ROWS, int(n)), points / f"{first // FILE_ROWS:05}.parquet"
+        with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+            for start in range(first, stop, BATCH):
+                size = min(BATCH, stop - start)
+                X = centers[rng.integers(CLUSTERS, size=size)] + rng.standard_normal((size, FEATURES), dtype=np.float32)
+                writer.write_batch(pa.record_batch([np.ascontiguousarray(column) for column in X.T], schema=schema))
+    return {"bytes": _size(points)}
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*.parquet"))
 
 
 def fit(folder: str) -> dict[str, Any]:
@@ -55,7 +63,7 @@ def fit(folder: str) -> dict[str, Any]:
     from allegiance.io import fit_stream
 
     settings = AffinityScorer(random_state=0, influence="euclidean")
-    seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", settings, n_clusters=CLUSTERS))
+    seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points", settings, n_clusters=CLUSTERS))
     scorer.save(Path(folder) / "points.model")
     return {"seconds": seconds, "peak": peak()}
 
@@ -63,7 +71,7 @@ def fit(folder: str) -> dict[str, Any]:
 def read(folder: str) -> dict[str, Any]:
     from allegiance.io import open_table
 
-    source = open_table(Path(folder) / "points.parquet")
+    source = open_table(Path(folder) / "points")
     seconds, rows = _timed(lambda: sum(batch.num_rows for batch in source.batches(rows=BATCH)))
     return {"seconds": seconds, "rows": rows}
 
@@ -77,7 +85,7 @@ def predict(folder: str) -> dict[str, Any]:
 
     centers = load(Path(folder) / "points.model").cluster_centers_.astype(np.float32)
     kmeans = MiniBatchKMeans(CLUSTERS, init=centers, n_init=1, max_iter=1).fit(np.repeat(centers, 3, axis=0))
-    source = open_table(Path(folder) / "points.parquet")
+    source = open_table(Path(folder) / "points")
 
     def label() -> int:
         total = 0
@@ -96,7 +104,7 @@ def score(folder: str) -> dict[str, Any]:
 
     _compile_kernels()
     scorer = load(Path(folder) / "points.model")
-    output = Path(folder) / "out.parquet"
+    output = Path(folder) / "out"
     stages = dict.fromkeys(["reading and preparing", "checking", "measuring", "writing"], 0.0)
     streams.Rows.batches = _counted_items(streams.Rows.batches, "reading and preparing", stages)
     for home, name, stage in (
@@ -106,11 +114,11 @@ def score(folder: str) -> dict[str, Any]:
     ):
         setattr(home, name, _counted(getattr(home, name), stage, stages))
     used = time.process_time()
-    summary = score_stream(Path(folder) / "points.parquet", scorer, output)
+    summary = score_stream(Path(folder) / "points", scorer, f"{output}/")
     return {
         "seconds": summary.seconds,
         "processor": time.process_time() - used,
-        "output_bytes": output.stat().st_size / summary.rows,
+        "output_bytes": _size(output) / summary.rows,
         "stages": stages,
         "peak": peak(),
     }
@@ -151,7 +159,7 @@ def dask(folder: str, n: str, workers: str) -> dict[str, Any]:
 
     scorer = load(Path(folder) / "points.model")
     del scorer.feature_names_in_
-    batches = open_table(Path(folder) / "points.parquet").batches(rows=int(n))
+    batches = open_table(Path(folder) / "points").batches(rows=int(n))
     X = np.column_stack([column.to_numpy() for column in next(batches).columns])
     with (
         LocalCluster(n_workers=int(workers), threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
