@@ -301,6 +301,14 @@ class TestWhatIsRepeated:
             result = trust(X, np.random.default_rng(0).permutation(which), n_resamples=4)
         assert result.summary().above_chance < 0.1
 
+    def test_labels_that_their_clusterer_reproduces_are_not_called_unrelated(self):
+        # One cluster with nearly all rows: 93% replicate, as by chance. The warning said that no label does.
+        X = np.random.default_rng(3).standard_t(1.5, size=(150, 8))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = trust(X, clusterer=AgglomerativeClustering(3, linkage="single"), n_resamples=10)
+        assert result.replication > 0.9
+
 
 class TestHardCases:
     @pytest.mark.parametrize(("n", "k"), [(5, 1), (5, 2), (5, 5), (2, 2)])

@@ -1,4 +1,4 @@
-"""Trust: the chance that each label comes back when the data are collected and clustered again; and the audit."""
+"""Trust: the probability that each label replicates in an independent sample; and the audit."""
 
 from ._adapt import FunctionClusterer, as_clusterer, is_pairwise
 from ._audit import Audit, AuditSample, audit, audit_sample, wilson

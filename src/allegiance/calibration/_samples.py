@@ -1,4 +1,4 @@
-"""Samples of rows and of distances that can be built in pieces: neither chunks nor threads change them."""
+"""Samples of rows and distances that can be built in pieces, independent of chunks and threads."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
-#: Half of the last bit of an entry that counts, and the bits that do.
+#: Half of the last significant bit of an entry, and a mask of the significant bits.
 _HALF, _KEPT = np.uint64(2**19), np.uint64(2**64 - 2**20)
-#: Most members of a cluster whose distances are kept: p-values come in steps of a thousandth.
+#: Most members of a cluster whose distances are kept: p-values have steps of 0.001.
 MOST_MEMBERS = 1024
 Keys = NDArray[np.uint64]
 
@@ -171,14 +171,14 @@ def _numbered_keys(ascending: Keys) -> Keys:
 
 @dataclass(frozen=True)
 class RowSample:
-    """The labelled rows of lowest priority of the rows seen so far, in the order of their row numbers.
+    """The labeled rows of lowest priority, sorted by row number.
 
-    It can be built in pieces: neither chunks nor the order of merging matter.
+    It can be built in pieces; chunks and the order of merging do not matter.
 
     Attributes
     ----------
     limit
-        Most rows that are kept.
+        Largest number of rows.
     priorities
         (m,) uint64
     numbers
@@ -229,17 +229,17 @@ def _stacked(first: Rows, second: Rows) -> Rows:
 
 @dataclass(frozen=True)
 class ContentSample:
-    """A sample of the rows seen so far that depends on what the rows hold: the distinct ones of lowest hash.
+    """A sample of rows that depends on their contents only: the distinct rows of lowest hash.
 
-    Equal rows of one cluster are one entry with a count. The sample can be built in pieces: all counts are exact,
-    since a row that is in the sample of the whole was in that of each piece.
+    Equal rows of one cluster are one entry with a count. The sample can be built in pieces. Counts are exact, since a
+    row in the sample of all rows is in the sample of its piece.
 
     Attributes
     ----------
     limit
-        Most entries that are kept.
+        Largest number of entries.
     total
-        Number of rows seen.
+        Number of rows sampled from.
     keys
         (m,) uint64, hashes of the rows, ascending.
     counts
@@ -266,17 +266,17 @@ class ContentSample:
         keys = content_keys(rows) if keys is None else keys
         candidates = np.arange(keys.size)
         if keys.size > 4 * limit:
-            # Nearly all rows that will not be kept can be told before sorting.
+            # Exclude most rows that will not be kept before sorting.
             likely = np.flatnonzero(keys <= np.partition(keys, 2 * limit)[2 * limit])
             if np.unique(keys[likely]).size > limit:
                 candidates = likely
-        found = cls(
+        sample = cls(
             limit, keys.size, keys[candidates], np.ones(candidates.size, np.int64), candidates + start, candidates,
             np.asarray(codes)[candidates].astype(np.int64),
         )._packed()  # fmt: skip
-        places = found.rows
+        places = sample.rows
         taken = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
-        return cls(limit, found.total, found.keys, found.counts, found.numbers, taken, found.codes)
+        return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, taken, sample.codes)
 
     def plus(self, other: ContentSample) -> ContentSample:
         """Return the sample of both sets of rows, which must not overlap."""
@@ -293,7 +293,7 @@ class ContentSample:
         )._packed()
 
     def _packed(self) -> ContentSample:
-        """Return the same with equal entries added up, and the lowest keys only."""
+        """Return the sample with equal entries merged and only the lowest keys kept."""
         order = np.lexsort((self.numbers, self.codes, self.keys))
         keys, codes = self.keys[order], self.codes[order]
         if not keys.size:
@@ -308,7 +308,7 @@ class ContentSample:
         )  # fmt: skip
 
     def positions(self) -> IntArray:
-        """Return which entry each of at most ``limit`` sampled rows is, repeated as often as it was drawn."""
+        """Return the entry of each sampled row, at most ``limit``; entries are repeated by their counts."""
         places = np.repeat(np.arange(self.keys.size), self.counts)
         if places.size <= self.limit:
             return places
@@ -328,7 +328,7 @@ class ContentSample:
 class MemberDistances:
     """For each cluster the distances of its members of lowest hash, and the largest distance of all its members.
 
-    What the rows hold decides which members are kept: their order, the chunks and the order of merging do not matter.
+    The contents of the rows determine which members are kept; their order, chunks and merging do not matter.
 
     Attributes
     ----------
@@ -358,12 +358,14 @@ class MemberDistances:
         farthest = np.zeros(n_clusters)
         np.maximum.at(farthest, codes, distance)
         sizes = np.bincount(codes, minlength=n_clusters)
-        # Keys are uniform: nearly all members that will not be kept can be told before sorting.
+        # Keys are uniform: exclude most members that will not be kept before sorting.
         bounds = np.minimum(2.0 * MOST_MEMBERS / np.maximum(sizes, 1), 1.0) * float(2**64 - 2048)
         likely = np.flatnonzero(keys <= bounds.astype(np.uint64)[codes])
-        found = cls._packed(codes[likely], distance[likely], np.ones(likely.size, np.int64), keys[likely], farthest)
-        if (np.diff(found.starts) >= np.minimum(sizes, MOST_MEMBERS)).all():
-            return found
+        members_kept = cls._packed(
+            codes[likely], distance[likely], np.ones(likely.size, np.int64), keys[likely], farthest
+        )
+        if (np.diff(members_kept.starts) >= np.minimum(sizes, MOST_MEMBERS)).all():
+            return members_kept
         return cls._packed(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
 
     def plus(self, other: MemberDistances) -> MemberDistances:
@@ -380,7 +382,7 @@ class MemberDistances:
     def _packed(
         cls, codes: IntArray, values: FloatArray, counts: IntArray, keys: Keys, farthest: FloatArray
     ) -> MemberDistances:
-        """Add up equal members, and keep those of lowest keys in each cluster."""
+        """Merge equal members, and keep those of lowest keys in each cluster."""
         if codes.size:
             order = np.lexsort((values, keys, codes))
             codes, values, counts, keys = codes[order], values[order], counts[order], keys[order]

@@ -1,4 +1,4 @@
-"""Trust: from the scores of a point to the chance that its label comes back."""
+"""The trust map: from the scores of a point to the probability that its label replicates."""
 
 from __future__ import annotations
 
@@ -27,20 +27,18 @@ _EFFECTS, _RIDGE = 0.6, 0.03
 _MIN_SLOPE, _CONSENSUS = 0.05, 0.25
 #: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
-#: Neighbours that agree less than this, above chance, while labels come back less than that, are what shuffling leaves.
+#: Shuffled labels: neighbors agree, and labels replicate, less than this above chance.
 _INCOHERENT, _LOST = 0.1, 0.2
 _UNRELATED = (
-    "The labels look unrelated to the data: neighboring points share a label hardly more often than by chance, and the "
-    "labels do not replicate. Check that labels and rows are in the same order."
+    "The labels look unrelated to the data: neighboring points share a label, and labels replicate, hardly more often "
+    "than by chance. Check that labels and rows are in the same order."
 )
 #: Halves that agree this much more with each other than with the labels find other clusters.
 _GAP = 0.2
 #: A stand-in with this adjusted Rand index is right, even if the labels do not replicate.
 _FOUND = 0.95
-#: Points whose neighbours are looked up.
+#: Points whose nearest neighbors are looked up: a standard error of 0.02.
 _QUERIES = 500
-#: Points below which neighbours say nothing.
-_LEAST_POINTS = 20
 
 
 @stored(
@@ -61,28 +59,30 @@ _LEAST_POINTS = 20
 )
 @dataclass(frozen=True, eq=False)
 class TrustMap:
-    """The chance that a label comes back, for known and for new points; arrays and texts only, so it can be saved.
+    """Maps scores to the probability that a label replicates, for points of the fit and new ones.
 
     Attributes
     ----------
     intercept, slopes, effects
-        Of the logit: a number, (2,) of own affinity and closeness, never negative, (k,) of the clusters.
+        The logit of trust: intercept, slopes (2,) of own affinity and closeness, never negative, cluster effects (k,).
     review_slopes, review_offsets
-        (2,) and (k,) of the logit that orders labels for review.
+        The logit of the review order: slopes (2,) and cluster offsets (k,).
     reach
-        (k,) distance from the representative up to which the cluster has been seen.
+        (k,) distance of each cluster's farthest member from its representative.
     share
-        The share of the labels of the sample that would come back.
+        Replication: the share of the sample's labels that would replicate.
     margins
-        (2,) how far below and above the share the interval reaches that holds one repeat with a chance of 90 %.
+        (2,) distance from replication to both ends of its 90% prediction interval.
+    cluster_margins
+        (k,) half-width of each cluster's 90% prediction interval.
     chance
-        The share that unrelated partitions with clusters of these sizes would match.
+        The share of labels that unrelated partitions with clusters of these sizes match.
     null_replication
-        The share that comes back in normal data with the same covariance, if it is as much; None if it is less.
+        Replication in null data if the labels replicate no better; otherwise None.
     note
-        What was repeated, and how well it reproduces the labels.
+        The clusterer used for the replicates, and how well it reproduces the labels.
     warning
-        Why trust should not be believed as it is; None if nothing speaks against it.
+        Why trust may be wrong; None if there is no reason for doubt.
     """
 
     intercept: float
@@ -102,16 +102,16 @@ class TrustMap:
     def trust(
         self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
     ) -> FloatArray:
-        """Return the chance (n,) that the label of each point comes back, NaN for noise (code -1)."""
+        """Return the probability (n,) that each point's label replicates, NaN for noise (code -1)."""
         logit = self.intercept + self.slopes[0] * own_affinity + self.slopes[1] * closeness
         return self._within_reach(logit, self.effects, codes, distance)
 
     def ranking(
         self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
     ) -> FloatArray:
-        """Return what labels are reviewed by (n,), the lowest first; NaN for noise. It is not a chance.
+        """Return the score (n,) of the review order, lowest first, NaN for noise. It is not a probability.
 
-        It differs from trust where clusters do: a cluster that always comes back can still hold two classes.
+        It differs from trust between clusters: a cluster that always replicates may still contain two classes.
         """
         logit = self.review_slopes[0] * own_affinity + self.review_slopes[1] * closeness
         return self._within_reach(logit, self.review_offsets, codes, distance)
@@ -119,15 +119,15 @@ class TrustMap:
     def _within_reach(
         self, logit: FloatArray, by_cluster: FloatArray, codes: AnyArray, distance: FloatArray
     ) -> FloatArray:
-        """Return chances (n,), which shrink with the square of the distance beyond the farthest member."""
+        """Return probabilities (n,) that shrink with the square of the distance beyond the farthest member."""
         inner = codes >= 0
         codes = np.where(inner, codes, 0)
         reach = self.reach[codes]
-        seen = np.where(distance > reach, (reach / np.where(distance > 0, distance, 1.0)) ** 2, 1.0)
-        return np.where(inner, expit(logit + by_cluster[codes]) * seen, np.nan)
+        fading = np.where(distance > reach, (reach / np.where(distance > 0, distance, 1.0)) ** 2, 1.0)
+        return np.where(inner, expit(logit + by_cluster[codes]) * fading, np.nan)
 
     def interval(self, share: float) -> tuple[float, float]:
-        """Return the interval that holds the share of one repeat with a chance of 90 %, around a mean share."""
+        """Return the 90% prediction interval around a replication rate."""
         return max(0.0, share - float(self.margins[0])), min(1.0, share + float(self.margins[1]))
 
     def cluster_intervals(self, shares: FloatArray) -> FloatArray:
@@ -135,19 +135,19 @@ class TrustMap:
         return np.clip(np.column_stack([shares - self.cluster_margins, shares + self.cluster_margins]), 0.0, 1.0)
 
     def above_chance(self, share: float) -> float:
-        """Return a share of labels that come back, above chance."""
+        """Return a replication rate above chance."""
         return above_chance(share, self.chance)
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader must know before believing trust, in sentences."""
-        found = [] if self.warning is None else [self.warning]
+        """Sentences that a reader needs before relying on trust."""
+        sentences = [] if self.warning is None else [self.warning]
         if self.null_replication is not None:
-            found.append(
-                "No more labels come back than in data without clusters: of a normal distribution with the same "
-                f"covariance {100 * self.null_replication:.0f} % would."
+            sentences.append(
+                f"No evidence of clusters: {100 * self.share:.0f}% would hold up, and so would "
+                f"{100 * self.null_replication:.0f}% in unclustered data."
             )
-        return found
+        return sentences
 
 
 def calibrate(
@@ -167,22 +167,22 @@ def calibrate(
     threads: int = 1,
     verbose: Verbose = False,
 ) -> TrustMap:
-    """Learn the chance that labels come back from a sample of labelled points.
+    """Fit the trust map to a sample of labeled points.
 
     Parameters
     ----------
     calibration
-        How many subsamples of which size, and the clusterer that made the labels, if the user named it.
+        Number and size of the subsamples, and the clusterer that made the labels, if the user passed it.
     rows
         (m, d) array, CSR matrix or frame: the sample as the user passed it.
     codes, own_affinity, closeness
-        (m,) each, of the sample. Codes of noise are -1.
+        (m,) cluster numbers, -1 for noise, and scores of the sample.
     reach
         (k,) distance of the farthest member of each cluster.
     clusterer
-        The estimator that made the labels, where ``calibration`` names none; None if it is not known.
+        The estimator that made the labels, if ``calibration`` has none; None if it is unknown.
     others
-        More stand-ins by name.
+        Additional stand-ins by name.
     groups, weights
         (m,) each: subsamples contain whole groups; ``sample_weight`` of the clusterer.
     n_total
@@ -213,34 +213,34 @@ def calibrate(
     else:
         max_rows = 2 * subsample_size(known, codes.size, reach.size, calibration)
         source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
-    found = replicate(
+    replication = replicate(
         rows, codes, source.clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose,
         n_total=n_total, keys=keys[order], groups=groups, weights=weights,
     )  # fmt: skip
     size = subsample_size(source.clusterer, codes.size, reach.size, calibration)
     refit = Refit(source.clusterer, rows, None, size / total)
-    null = None if pairwise else null_replication(rows, found, refit, size, seed, threads)
-    (low, high), widest = found.interval, source.margin
-    low, high = min(low, found.share - widest), max(high, found.share + widest)
-    parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
-    parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
-    is_lost = above_chance(found.share, found.chance) < _LOST
-    unrelated = is_lost and (source.is_known or not source.reproduces) and _is_incoherent(rows, codes)
+    null = None if pairwise else null_replication(rows, replication, refit, size, seed, threads)
+    (low, high), widest = replication.interval, source.margin
+    low, high = min(low, replication.share - widest), max(high, replication.share + widest)
+    parts = fit_map(own, close, codes, replication, reach.size, calibration.size_prior)
+    parts["intercept"] += _shift_to(replication.share, own, close, codes, parts)
+    is_lost = above_chance(replication.share, replication.chance) < _LOST
+    unrelated = is_lost and not source.reproduces and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
-        share=found.share,
-        margins=np.array([found.share - low, high - found.share]),
-        cluster_margins=np.maximum(found.cluster_margins(codes, reach.size), widest),
-        chance=found.chance,
+        share=replication.share,
+        margins=np.array([replication.share - low, high - replication.share]),
+        cluster_margins=np.maximum(replication.cluster_margins(codes, reach.size), widest),
+        chance=replication.chance,
         null_replication=None if unrelated else null,
-        note=_note(source, found),
-        warning=_UNRELATED if unrelated else _warning(source, found),
+        note=_note(source, replication),
+        warning=_UNRELATED if unrelated else _warning(source, replication),
     )
 
 
 def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntArray, parts: dict[str, Any]) -> float:
-    """Return what to add to the intercept so that the mean trust of labelled points is a share."""
+    """Return the shift of the intercept that makes the mean trust of labeled points equal replication."""
     inner = codes >= 0
     logit = (
         parts["intercept"] + parts["slopes"] @ np.array([own[inner], closeness[inner]]) + parts["effects"][codes[inner]]
@@ -249,23 +249,21 @@ def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntAr
     def excess(shift: float) -> float:
         return float(expit(logit + shift).mean()) - share
 
-    # Where points lie far outside all others, no shift may reach the share.
+    # If points lie far outside all others, no shift may be large enough.
     if excess(-_CERTAIN) >= 0.0:
         return -_CERTAIN
     return _CERTAIN if excess(_CERTAIN) <= 0.0 else float(brentq(excess, -_CERTAIN, _CERTAIN))
 
 
 def _as_floats(rows: Any) -> Any:
-    """Return rows as numbers."""
+    """Return dense rows as float64."""
     return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
 
 
 def _certain(reach: FloatArray) -> TrustMap:
-    """Return the map of a single cluster, which comes back whatever happens, and of a single point."""
+    """Return the map of a single cluster, which always replicates, or of a single point."""
     zeros, offsets = np.zeros(2), np.zeros(reach.size)
-    note = (
-        "There is one cluster: it always comes back." if reach.size < 2 else "There is one point: nothing was repeated."
-    )
+    note = "One cluster always replicates." if reach.size < 2 else "There is one point: nothing was re-clustered."
     return TrustMap(_CERTAIN, zeros, offsets, zeros + _MIN_SLOPE, offsets, reach, 1.0, zeros, offsets, 1.0, None, note)
 
 
@@ -330,7 +328,7 @@ def _fit_rates(
 
 
 def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
-    """Return the logarithms (k,) of the sizes of clusters, standardised over points; 0 for those that do not occur."""
+    """Return the logarithms (k,) of the cluster sizes, standardized over points; 0 for empty clusters."""
     inner = codes[codes >= 0]
     sizes = np.bincount(inner, minlength=n_clusters)
     logs = np.log(np.maximum(sizes, 1))
@@ -338,7 +336,7 @@ def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
     return np.where(sizes > 0, logs - logs[inner].mean(), 0.0) / (deviation if deviation > 1e-9 else np.inf)
 
 
-def _note(source: StandIn, found: Replication) -> str:
+def _note(source: StandIn, result: Replication) -> str:
     """Describe the replicates and the clusterer behind them."""
     index = f"(adjusted Rand index {source.ari:.2f})"
     if not source.is_known:
@@ -347,21 +345,21 @@ def _note(source: StandIn, found: Replication) -> str:
         origin = f", which {'reproduces' if source.reproduces else 'does not reproduce'} the labels {index}."
     else:
         origin = "."
-    sentences = [f"Estimated by re-clustering {len(found.new)} subsamples with {source.name}{origin}"]
-    if found.placed_by_neighbor:
+    sentences = [f"Estimated by re-clustering {len(result.new)} subsamples with {source.name}{origin}"]
+    if result.placed_by_neighbor:
         sentences.append("It has no predict: held-out points join the cluster of their nearest neighbor.")
-    if found.failures:
-        sentences.append(f"It failed on {len(found.failures)} more: {found.failures[0]}.")
+    if result.failures:
+        sentences.append(f"It failed on {len(result.failures)} more: {result.failures[0]}.")
     return " ".join(sentences)
 
 
-def _warning(source: StandIn, found: Replication) -> str | None:
+def _warning(source: StandIn, result: Replication) -> str | None:
     """Return why trust should not be taken at face value; None if there is no reason."""
     reasons = [] if source.reproduces else [f"the adjusted Rand index is {source.ari:.2f}"]
-    if found.disagreement > _GAP:
+    if result.disagreement > _GAP:
         reasons.append(
-            f"halves of the data agree with each other on {100 * found.kept.mean():.0f}% of the labels, but with these "
-            f"labels on {100 * found.shares.mean():.0f}%"
+            f"halves of the data agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
+            f"these labels on {100 * result.shares.mean():.0f}%"
         )
     if not reasons or (source.ari >= _FOUND and not source.is_known):
         return None
@@ -378,7 +376,7 @@ def _warning(source: StandIn, found: Replication) -> str | None:
 
 
 def _is_incoherent(rows: Any, codes: IntArray) -> bool:
-    """Tell whether neighbours share a label hardly more often than chance."""
+    """Tell whether neighbors share a label hardly more often than by chance."""
     from sklearn.neighbors import NearestNeighbors
 
     inner = np.flatnonzero(codes >= 0)
@@ -387,9 +385,9 @@ def _is_incoherent(rows: Any, codes: IntArray) -> bool:
     except (TypeError, ValueError):
         return False
     codes, m = codes[inner], inner.size
-    if m < _LEAST_POINTS or np.ptp(codes) == 0:
+    if np.ptp(codes) == 0:
         return False
-    queries = np.arange(min(m, _QUERIES))  # rows are in the order of their hash
+    queries = np.arange(min(m, _QUERIES))  # rows are sorted by their hash
     search = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(numbers)
     near = search.kneighbors(numbers[queries], return_distance=False)
     nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])
