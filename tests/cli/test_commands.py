@@ -42,7 +42,7 @@ def test_curve_suggests_the_number_of_blobs(flowers, tmp_path):
     assert found["suggested"] == 3
     assert [line["n_clusters"] for line in found["curve"]] == [2, 3, 4, 5]
     text = call(*words, "-o", tmp_path / "curve.csv").stdout
-    assert "Suggested: 3 clusters" in text
+    assert "k = 3 stands out" in text
     assert len(pd.read_csv(tmp_path / "curve.csv")) == 4
     again = [*words, "-o", tmp_path / "again.csv", "--if-exists", "update"]
     call(*again)

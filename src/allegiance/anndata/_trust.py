@@ -273,8 +273,8 @@ def split_and_merged(
     Returns
     -------
     DataFrame
-        One row per cluster: ``cluster``, ``points``, ``comes_back`` (the median Jaccard index with the most similar new
-        cluster), ``problem`` ("over-split", "merged" or ""), ``partner`` and ``comes_back_together``.
+        One row per cluster: ``cluster``, ``points``, ``jaccard`` (the median index with the most similar new
+        cluster), ``problem`` ("over-split", "merged" or ""), ``partner`` and ``jaccard_together``.
 
     Examples
     --------

@@ -12,7 +12,8 @@ from ._compare import (
 )
 from ._consensus import ConsensusClustering
 from ._incremental import IncrementalKMeans
-from ._stability_curve import StabilityCurve, reference_axes, split_and_merged, stability_curve, uniform_in_box
+from ._split_and_merged import split_and_merged
+from ._stability_curve import StabilityCurve, reference_axes, stability_curve, uniform_in_box
 
 __all__ = [
     "ActiveKMeans",

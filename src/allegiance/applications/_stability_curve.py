@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,21 +21,21 @@ from allegiance.results import FrameLike
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
-#: Rows that are used at most: so many, or so many for each cluster.
-_MOST_ROWS, _ROWS_PER_CLUSTER = 2000, 100
+#: Most rows: for numbers of clusters, for each cluster, for other parameters, whose clusters depend on the number of
+#: rows, and for counting their clusters.
+_MAX_ROWS, _ROWS_PER_CLUSTER, _MAX_ROWS_OF_DENSITY, _MAX_ROWS_TO_COUNT = 2000, 100, 4000, 20_000
 #: Share of the rows in a subsample: halves come back too well to tell clusters from data without any.
-_SHARE = 1 / 3
+SUBSAMPLE_SHARE = 1 / 3
 #: Replication above chance that differs by less counts as equal.
 _TIE = 0.02
+#: Advantages over unclustered data that differ by less count as equal, where no value stands out.
+_ADVANTAGE_TIE = 0.05
 #: Share of the subsamples that may come back no better than data without clusters do at best.
 _UNLUCKY = 0.1
-#: A set of points comes back if its Jaccard index with what a repeat finds is at least this; a pair must come back
-#: better than its parts by so much. Pieces hold at least this share of a cluster, and agree so far (adjusted Rand).
-_BACK, _GAIN, _PIECE, _ALIKE = 0.75, 0.1, 0.2, 0.5
 _CAVEAT = (
-    "The suggestion is the finest clustering that comes back as well as any other when subsamples are clustered. It is "
-    "a hint, not a test: fewer clusters nearly always come back better, it trusts the clusterer, and of groups within "
-    "groups it names the finest that are as stable."
+    "The suggestion is the finest clustering that replicates as well as any other on subsamples. It is a hint, not a "
+    "test: fewer clusters nearly always replicate better, the clusterer is taken as right, and of groups within groups "
+    "the suggestion is the finest that is as stable."
 )
 
 
@@ -57,8 +56,12 @@ class StabilityCurve(Shown):
         (n_references, m) replication above chance in each draw of the reference data.
     param
         The name of the parameter.
+    replication
+        (m,) share of the labels that would replicate in an independent sample, as in :func:`allegiance.trust`.
+    silhouette
+        (m,) mean silhouette, which breaks ties.
     caveat
-        What to keep in mind about the suggestion, in words.
+        Limits of the suggestion, in words.
 
     See Also
     --------
@@ -70,6 +73,8 @@ class StabilityCurve(Shown):
     by_resample: FloatArray
     reference: FloatArray
     param: str = "n_clusters"
+    replication: FloatArray | None = None
+    silhouette: FloatArray | None = None
     caveat: str = _CAVEAT
 
     @property
@@ -141,8 +146,8 @@ class StabilityCurve(Shown):
         """Return one row per value.
 
         Columns are the parameter, ``above_chance``, ``low`` and ``high`` (quartiles over the subsamples),
-        ``reference`` (median over the draws), ``reference_high`` (largest of them), ``n_clusters_found`` and
-        ``suggested``.
+        ``reference`` (median over the draws), ``reference_high`` (largest of them), ``n_clusters_found``,
+        ``suggested``, ``replication`` and ``silhouette``.
 
         Parameters
         ----------
@@ -150,6 +155,8 @@ class StabilityCurve(Shown):
             A frame of the library to use, such as polars; pandas by default.
         """
         columns = self.columns() | {"n_clusters_found": self.n_clusters, "suggested": self._suggested()}
+        extra = {"replication": self.replication, "silhouette": self.silhouette}
+        columns |= {name: values for name, values in extra.items() if values is not None}
         return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
 
     def _suggested(self) -> AnyArray:
@@ -181,7 +188,7 @@ class StabilityCurve(Shown):
         name = "the number of clusters" if self.param == "n_clusters" else self.param
         title = f"Replication above chance against {name}"
         table = self._headings(), self._cells()
-        return Card(title, [self.verdict], None, *table, words=("",), notes=[self.caveat])
+        return Card(title, [self.recommendation], None, *table, words=("",), notes=[self.caveat])
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
         """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
@@ -198,20 +205,38 @@ class StabilityCurve(Shown):
         return StabilityCurveDisplay(self).plot(ax=ax, **kw)
 
     @property
-    def verdict(self) -> str:
-        """What the suggestion is, or why there is none, in words."""
-        contrast, by_chance = f"{self.contrast:.1f}", f"{self.contrast_by_chance:.1f}"
-        found = f"{contrast} times less doubt than in data without clusters ({by_chance} by chance)"
-        by_number = self.param == "n_clusters"
-        if self.suggestion is None:
-            if self.contrast > self.contrast_by_chance:
-                found += ", but in one of ten subsamples no more comes back than there"
-            return f"No {'number of clusters' if by_number else self.param} stands out: at best {found}."
-        others = [f"{value:g}" for value in self.contenders if value != self.suggestion]
-        close = f"; as stable: {', '.join(others)}" if others else ""
-        number = self.n_clusters[self._chosen()]
-        named = f"{self.suggestion} clusters" if by_number else f"{self.param}={self.suggestion:g}, {number} clusters"
-        return f"Suggested: {named}{close}; {found}."
+    def best(self) -> Any:
+        """The value to use if you need one: the suggestion, or the largest replication above that of unclustered data.
+
+        Of values within 0.05 of the largest, the one with the largest silhouette.
+        """
+        value = self.values[self._best()]
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _best(self) -> int:
+        chosen = self._chosen()
+        if chosen is not None:
+            return chosen
+        advantage = self.above_chance - np.median(self.reference, axis=0)
+        contends = advantage >= advantage.max() - _ADVANTAGE_TIE
+        return int(np.lexsort((advantage, advantage if self.silhouette is None else self.silhouette, contends))[-1])
+
+    @property
+    def recommendation(self) -> str:
+        """Which value to use, and how strong the evidence is, in words."""
+        best, name = self._best(), "k" if self.param == "n_clusters" else self.param
+        title = f"{name} = {self.values[best]:g}"
+        if self.param != "n_clusters":
+            title += f" ({self.n_clusters[best]} clusters)"
+        replication = self.above_chance if self.replication is None else self.replication
+        share = f"{100 * replication[best]:.0f}%"
+        if self.suggestion is not None:
+            others = [f"{value:g}" for value in self.contenders if value != self.suggestion]
+            ties = f" As stable: {', '.join(others)}." if others else ""
+            return f"{title} stands out: {share} of the labels would hold up on a fresh sample.{ties}"
+        if self.above_chance[best] <= self.reference[:, best].max():
+            return f"No {name} is better than unclustered data. If you need one, {title} replicates best ({share})."
+        return f"No {name} stands out. {title} replicates best compared with unclustered data ({share})."
 
 
 def stability_curve(
@@ -289,133 +314,83 @@ def stability_curve(
         raise ValueError("n_references must be at least 2: one draw says nothing about chance.")
     seed, threads = resolve_seed(random_state), effective_threads(check_jobs(n_jobs))
     name, make = _maker(clusterer, param)
-    rows = _dense_rows(X)
+    rows = dense_rows(X)
     tried = _check_values(values, name in _SIZE_PARAMETERS, rows.shape[0])
-    most = max(_MOST_ROWS, _ROWS_PER_CLUSTER * int(tried[-1])) if name in _SIZE_PARAMETERS else _MOST_ROWS
-    if rows.shape[0] > most:  # chosen by what they hold, so that the order of rows does not matter
-        rows = rows[np.sort(np.argsort(row_keys(rows, np.zeros(len(rows), dtype=np.int64)), kind="stable")[:most])]
-    made = [make(value) for value in tried]
+    made, is_number = [make(value) for value in tried], name in _SIZE_PARAMETERS
+    most = max(_MAX_ROWS, _ROWS_PER_CLUSTER * int(tried[-1])) if is_number else _MAX_ROWS_OF_DENSITY
+    all_rows = None if is_number or rows.shape[0] <= most else _sample(rows, _MAX_ROWS_TO_COUNT)
+    rows = _sample(rows, most)
     positive = all(hasattr(each, "__sklearn_tags__") and get_tags(each).input_tags.positive_only for each in made)
     axes = np.eye(rows.shape[1]) if positive else reference_axes(rows)
-    own, found = np.zeros((tried.size, n_resamples)), np.zeros(tried.size, dtype=np.int64)
+    own, n_clusters = np.zeros((tried.size, n_resamples)), np.zeros(tried.size, dtype=np.int64)
+    replication, silhouettes = np.ones(tried.size), np.zeros(tried.size)
     reference = np.zeros((draws, tried.size))
     with progress((1 + draws) * tried.size, "stability curve", verbose, unit="clusterings") as advance:
         for draw in range(-1, draws):
             data = rows if draw < 0 else uniform_in_box(rows, axes, stream(seed, 1, draw))
             for i, each in enumerate(made):
                 asked = calibration if draw < 0 else fewer
-                number, by_resample = _replication(data, each, asked, seed, threads, strict=draw < 0)
+                codes, by_resample = _replication(data, each, asked, seed, threads, strict=draw < 0)
                 if draw < 0:
-                    own[i], found[i] = np.resize(by_resample, own.shape[1]), number
+                    own[i], n_clusters[i] = np.resize(by_resample, own.shape[1]), codes.max() + 1
+                    if n_clusters[i] > 1:
+                        settings: dict[str, Any] = {"calibration": calibration, "seed": seed, "threads": threads}
+                        replication[i] = replicate(data, codes, _seeded(each, seed), **settings).share
+                        silhouettes[i] = _silhouette(data, codes)
+                    if all_rows is not None:
+                        n_clusters[i] = _count_clusters(_seeded(each, seed), all_rows)
                 else:
                     reference[draw, i] = np.median(by_resample)
                 advance(1)
-    return StabilityCurve(tried, found, own, reference, "n_clusters" if name in _SIZE_PARAMETERS else name)
+    param = "n_clusters" if name in _SIZE_PARAMETERS else name
+    return StabilityCurve(tried, n_clusters, own, reference, param, replication, silhouettes)
+
+
+def _sample(rows: FloatArray, size: int) -> FloatArray:
+    """Return at most ``size`` rows, chosen by their contents, so that their order does not matter."""
+    if rows.shape[0] <= size:
+        return rows
+    keys = row_keys(rows, np.zeros(len(rows), dtype=np.int64))
+    return rows[np.sort(np.argsort(keys, kind="stable")[:size])]
 
 
 def _replication(
     X: FloatArray, clusterer: Any, calibration: Calibration, seed: int, threads: int, *, strict: bool
-) -> tuple[int, FloatArray]:
-    """Cluster X (n, d); return the number of clusters, and replication above chance in each subsample."""
-    if hasattr(clusterer, "get_params"):  # of a pipeline the steps
-        seeds = {name: seed % 2**32 for name, value in clusterer.get_params().items() if _is_free_seed(name, value)}
-        clusterer = clone(clusterer).set_params(**seeds)
+) -> tuple[IntArray, FloatArray]:
+    """Cluster X (n, d); return the clusters (n,), -1 for noise, and replication above chance in each subsample."""
+    clusterer = _seeded(clusterer, seed)
     try:
         with on_one_thread():
             labels = Labels.of(cluster(clusterer, X), X.shape[0])
-        if labels.classes.size < 2:
-            return labels.classes.size, np.zeros(1)
         codes = labels.codes(labels.classes)
-        found = replicate(X, codes, clusterer, calibration=calibration, seed=seed, threads=threads, share=_SHARE)
+        if labels.classes.size < 2:
+            return codes, np.zeros(1)
+        settings: dict[str, Any] = {"calibration": calibration, "seed": seed, "threads": threads}
+        result = replicate(X, codes, clusterer, **settings, share=SUBSAMPLE_SHARE)
     except ValueError:
         if strict:
             raise
-        return 0, np.zeros(1)  # data without clusters, in which none was found
-    return labels.classes.size, found.above_chance
+        return np.full(X.shape[0], -1), np.zeros(1)  # no clusters in null data
+    return codes, result.above_chance
 
 
-def split_and_merged(
-    X: Any,
-    labels: Any,
-    clusterer: Any,
-    *,
-    n_resamples: int = 20,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: Verbose = False,
-) -> Any:
-    """Name the clusters that were split too finely, and those that hold two groups, by what repeats make of them.
-
-    Parameters
-    ----------
-    X
-        (n, d) data: array or frame.
-    labels
-        (n,) labels, -1 for noise.
-    clusterer
-        What made the labels. Clones of it are fitted to subsamples of a third.
-    n_resamples, random_state, n_jobs, verbose
-        As in :func:`stability_curve`.
-
-    Returns
-    -------
-    DataFrame
-        One row per cluster: ``cluster``, ``points``, ``comes_back`` (the median Jaccard index with the new cluster that
-        is most like it), ``problem`` ("over-split", "merged" or ""), ``partner`` (the other part of an over-split
-        group) and ``comes_back_together`` (the index of both parts in one, or of a merged cluster with the new clusters
-        inside it).
-    """
-    from sklearn.metrics import adjusted_rand_score
-
-    rows, given = _dense_rows(X), Labels.of(labels, np.shape(labels)[0])
-    codes, k = given.codes(given.classes), given.classes.size
-    calibration, seed = Calibration(n_resamples), resolve_seed(random_state)
-    threads = effective_threads(check_jobs(n_jobs))
-    found = replicate(
-        rows, codes, clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose, share=_SHARE
-    )
-    fates = [_fates(codes[codes >= 0], new[codes >= 0], k) for new in found.new]
-    by_repeat, pairs, pieces = (np.array(part) for part in zip(*fates, strict=True))
-    alone, together = np.median(by_repeat, axis=0), np.median(pairs, axis=0)
-    whole = together.diagonal().copy()
-    np.fill_diagonal(together, 0.0)
-    partner = together.argmax(axis=1)
-    problem, with_whom, joint = np.full(k, "", dtype="<U10"), np.full(k, "", dtype=object), np.full(k, np.nan)
-    for a, b in enumerate(partner.tolist()):
-        apart = max(alone[a], alone[b])
-        if partner[b] == a and apart < _BACK and together[a, b] >= max(_BACK, apart + _GAIN):
-            problem[a], with_whom[a], joint[a] = "over-split", str(given.classes[b]), together[a, b]
-        elif (pieces[:, a] > 1).mean() > 0.5 and whole[a] >= _BACK:
-            # Only a cluster that falls into the same pieces each time holds two groups.
-            new = found.new[pieces[:, a] > 1][:, codes == a]
-            if np.median([adjusted_rand_score(*two) for two in pairwise(new)]) >= _ALIKE:
-                problem[a], joint[a] = "merged", whole[a]
-    columns = {"cluster": given.classes, "points": np.bincount(codes[codes >= 0], minlength=k), "comes_back": alone}
-    return (
-        FrameLike.of(X)
-        .without_index()
-        .build(columns | {"problem": problem, "partner": with_whom.astype(str), "comes_back_together": joint})
-    )
+def _count_clusters(clusterer: Any, X: FloatArray) -> int:
+    with on_one_thread():
+        return int(Labels.of(cluster(clusterer, X), X.shape[0]).classes.size)
 
 
-def _fates(codes: IntArray, new: IntArray, k: int) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Compare k clusters (m,) with those of a repeat: Jaccard indices (k,) and of pairs (k, k), and pieces (k,).
+def _seeded(clusterer: Any, seed: int) -> Any:
+    """Return a clone in which every ``random_state`` of None is a seed, also in the steps of a pipeline."""
+    seeds = {name: seed % 2**32 for name, value in clusterer.get_params().items() if _is_free_seed(name, value)}
+    return clone(clusterer).set_params(**seeds)
 
-    A cluster alone is compared with the new cluster that is most like it; a pair, and on the diagonal a single one,
-    with all new clusters together that lie mostly inside. These are its pieces, if they hold a fifth of it.
-    """
-    n_new, kept = int(new.max(initial=0)) + 1, new >= 0
-    overlap = np.bincount(codes[kept] * n_new + new[kept], minlength=k * n_new).reshape(k, n_new)
-    sizes, new_sizes = np.bincount(codes, minlength=k), overlap.sum(axis=0)
-    alone = (overlap / np.maximum(sizes[:, None] + new_sizes - overlap, 1)).max(axis=1)
-    single = np.eye(k, dtype=bool)[:, :, None]
-    pairs = np.where(single, overlap, overlap[:, None] + overlap)
-    inside = pairs > new_sizes / 2
-    shared = (pairs * inside).sum(axis=2)
-    size = np.where(single[:, :, 0], sizes, sizes[:, None] + sizes)
-    together = shared / np.maximum(size + (new_sizes * inside).sum(axis=2) - shared, 1)
-    large = overlap * inside.diagonal().T >= np.maximum(_PIECE * sizes[:, None], 1)
-    return alone, together, large.sum(axis=1)
+
+def _silhouette(X: FloatArray, codes: IntArray) -> float:
+    """Return the mean silhouette of the rows that are in a cluster."""
+    from sklearn.metrics import silhouette_score
+
+    inner = codes >= 0
+    return float(silhouette_score(X[inner], codes[inner])) if inner.sum() > codes.max() + 1 else 0.0
 
 
 def _is_free_seed(name: str, value: Any) -> bool:
@@ -438,7 +413,7 @@ def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]
     return name, lambda value: clone(clusterer).set_params(**{name: value})
 
 
-def _dense_rows(X: Any) -> FloatArray:
+def dense_rows(X: Any) -> FloatArray:
     if sp.issparse(X):
         raise TypeError("X is sparse: stability_curve draws uniform data in its box, which needs a dense array.")
     return np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64)

@@ -79,7 +79,8 @@ def curve(**values: Any) -> int:
     record.write(0, {"rows": len(points.X)})
     finish(0)
     if run.json:
-        summary = {"suggested": measured.suggestion, "caveat": measured.caveat, "curve": frame.to_pylist()}
+        summary = {"recommendation": measured.recommendation, "best": measured.best, "suggested": measured.suggestion}
+        summary |= {"caveat": measured.caveat, "curve": frame.to_pylist()}
         print_json({**summary, "notes": run.log.notes, "output": run.output.output})
     elif not run.log.quiet:
         show(*repr(measured).splitlines(), err=run.output.output == "-")
