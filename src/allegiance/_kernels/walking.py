@@ -18,8 +18,6 @@ from .jit import jit
 _INDEX = ir.IntType(64)
 _FLOATS, _DOUBLES = (ir.VectorType(kind, VECTOR) for kind in (ir.FloatType(), ir.DoubleType()))
 _OWNERS = ir.VectorType(ir.IntType(32), VECTOR)
-
-
 #: A slack below this, which rounding may make negative, counts as this: its inverse is still a number.
 _LEAST_SLACK = 2.0**-100
 
@@ -139,9 +137,9 @@ def walk_cells(
 
     Direction t is the axis ``axes[t]``, or the unit vector ``directions[axes[t] - r]``. The products of axes and
     directions with the sites, ``site_rates`` (r + number of directions, 2, k), numbers and what their rounding to
-    float32 leaves, and with the walls, ``wall_rates``, are the same for every query. ``jumps`` (T,) in (0, 1) say how far along the chord to go. ``origin`` is (n, r); ``offset``
-    (n, r) holds the start and the end of each walk; ``counts`` int32 (n, B, k) gets the T steps in B batches of equal
-    length, or with B = 0 nothing (burn-in).
+    float32 leaves, and with the walls, ``wall_rates``, are the same for every query. ``jumps`` (T,) in (0, 1) say how
+    far along the chord to go. ``origin`` is (n, r); ``offset`` (n, r) holds the start and the end of each walk;
+    ``counts`` int32 (n, B, k) gets the T steps in B batches of equal length, or with B = 0 nothing (burn-in).
     """
     n, r = query_a.shape
     k = site_a.shape[0]
