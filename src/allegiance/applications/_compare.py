@@ -437,7 +437,9 @@ def _score_all(
     """Score labels (n,) and clusterers, of which clones are fitted, with one seed; errors get a note with the name."""
     checked, results = _check_scorer(scorer), {}
     with progress(len(candidates), "comparison", verbose, unit="clusterings") as advance, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*stand-in")  # the table says it, with the candidate's name
+        warnings.filterwarnings(
+            "ignore", message=".*(stand-in|built-in clusterers)"
+        )  # the table says it, with the candidate's name
         for name, candidate in candidates.items():
             clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
             try:
