@@ -437,17 +437,16 @@ def _score_all(
     """Score labels (n,) and clusterers, of which clones are fitted, with one seed; errors get a note with the name."""
     checked, results = _check_scorer(scorer), {}
     with progress(len(candidates), "comparison", verbose, unit="clusterings") as advance, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*stand-in")  # the table says it, with the candidate's name
+        warnings.filterwarnings("ignore", message="None of the built-in clusterers")  # the table says it, with the candidate's name
         for name, candidate in candidates.items():
-            clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
+            clusters_itself = (hasattr(candidate, "fit") or callable(candidate)) and not isinstance(candidate, type)
             try:
                 if clusters_itself:
                     results[name] = clone(checked).set_params(estimator=candidate).fit_affinity(X)
                 else:
                     results[name] = clone(checked).fit_affinity(X, candidate)
             except (TypeError, ValueError) as error:
-                error.add_note(f"This happened with the clustering {name!r}.")
-                raise
+                raise type(error)(f"clustering {name!r}: {error}") from error
             advance(1)
     return ClusteringComparison(results, FrameLike.of(X))
 
