@@ -1,12 +1,17 @@
 """Draw every kind of picture that allegiance makes.
 
 ``python docs/pictures.py`` writes the pictures of ``docs/plots.md`` to ``docs/images``; a folder may be named
-instead, and ``--style dark_background`` draws them for dark pages.
+instead, and ``--style dark_background`` draws them for dark pages. With ``--table customers.csv --clusters 6`` it takes
+pictures of the report of that table instead, which needs Chromium.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -127,6 +132,45 @@ PICTURES: dict[str, Callable[[], object]] = {
 }
 
 
+#: Pictures of the report: width and height of the window, theme, and what it is scrolled to.
+SCREENS = {
+    "report": (1400, 1050, "light", None),
+    "report_dark": (1400, 1050, "dark", "#views-heading"),
+    "report_columns": (1400, 820, "light", "#heat-section"),
+    "report_phone": (390, 1100, "light", None),
+}
+
+
+def screenshots(table: Path, clusters: int, folder: Path) -> None:
+    """Take pictures of the report of a table."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(argument)
+    with tempfile.TemporaryDirectory() as temporary:
+        page = Path(temporary) / "report.html"
+        command = [sys.executable, "-m", "allegiance", "score", str(table), "--clusters", str(clusters)]
+        subprocess.run([*command, "--report", str(page)], check=True)
+        with webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver"))) as driver:
+            for name, (width, height, theme, target) in SCREENS.items():
+                size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+                driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+                features = [{"name": "prefers-color-scheme", "value": theme}]
+                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+                driver.get(page.as_uri())
+                ready = "return document.documentElement.dataset.ready === 'true'"
+                WebDriverWait(driver, 60).until(lambda driver, ready=ready: driver.execute_script(ready))
+                if target is not None:
+                    driver.execute_script("document.querySelector(arguments[0]).scrollIntoView()", target)
+                driver.execute_async_script("setTimeout(arguments[0], 500)")
+                driver.save_screenshot(str(folder / f"{name}.png"))
+                print(folder / f"{name}.png")
+
+
 def main() -> None:
     """Draw all pictures."""
     parser = argparse.ArgumentParser(description="Draw every kind of picture that allegiance makes.")
@@ -134,9 +178,14 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=here, help="where to (default: docs/images)")
     parser.add_argument("--style", default="default", help="a style of matplotlib, such as dark_background")
     parser.add_argument("--transparent", action="store_true", help="leave the background out")
+    parser.add_argument("--table", type=Path, help="take pictures of the report of this table instead")
+    parser.add_argument("--clusters", type=int, default=6, help="number of clusters of the table")
     arguments = parser.parse_args()
     mpl.use("Agg")
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    if arguments.table is not None:
+        screenshots(arguments.table, arguments.clusters, arguments.folder)
+        return
     with plt.style.context(arguments.style):
         for name, draw in PICTURES.items():
             figure = draw().figure_

@@ -65,7 +65,7 @@ def affinity(
 
     See Also
     --------
-    trust : The chance that each label would come back.
+    trust : The probability that each label would hold up on a fresh sample.
     AffinityScorer : The same as a scikit-learn estimator, which also scores new points.
 
     Examples
@@ -118,11 +118,11 @@ def trust(
     random_state: RandomState = 0,
     verbose: Verbose = False,
 ) -> AffinityResult:
-    """Estimate for each point the chance that its label comes back if the clustering is repeated.
+    """Estimate the probability that each label would hold up on a fresh sample.
 
-    Trust is the chance that a point gets the cluster that it has now if the clustering is repeated from an independent
-    sample of the same size from the same population. Whether a label that comes back is also right cannot be known from
-    the data alone: see :meth:`AffinityResult.audit_sample`.
+    Trust is the probability that a point gets the same cluster again when an independent sample of the same size from
+    the same population is clustered with the same settings. A label that replicates can still be wrong, which the data
+    alone cannot show: see :meth:`AffinityResult.audit_sample`.
 
     ``AffinityScorer(calibration=20).fit_affinity(X, labels)`` gives the same result.
 

@@ -73,7 +73,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or an object of
         ``allegiance.engines``.
     eps
-        Half-width of the 95 % interval of every affinity that is not exact.
+        Half-width of the 95% interval of every affinity that is not exact.
     calibration
         How trust is calibrated: None for no trust, the number of subsamples that are clustered again, such as 20, or
         :class:`Calibration`.
@@ -350,7 +350,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return labels
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return what :meth:`AffinityResult.review` sorts by (n,): low values first need a look.
+        """Return the review order (n,): the lower the value, the sooner the label should be checked.
+
+        It is ``1 - priority / 100``, see :attr:`AffinityResult.priority`.
 
         Parameters
         ----------
@@ -360,15 +362,15 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.affinity(X, top=1)._ranking
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the replication of the labels of X above chance: 1 if all come back, 0 if no more than by chance.
+        """Return the replication of the labels of X above chance: 1 if all replicate, 0 if no more than by chance.
 
-        With E the share of labels that would come back, and C the share that unrelated partitions with clusters of
-        these sizes would match, it is (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's
-        searches do. Without calibration in the fit, subsamples of X are clustered.
+        With E the replication and C that of unrelated partitions with these cluster sizes, it is (E - C) / (1 - C).
+        So scikit-learn's searches can compare numbers of clusters. Without calibration in the fit, subsamples of X are
+        clustered.
 
-        Pass ``cv=KFold(5, shuffle=True)`` to a search: by default rows are cut in their order, and tables are often
-        sorted. Few clusters come back more easily than many, so that a search leans to few:
-        :func:`allegiance.stability_curve` compares with data without clusters.
+        Pass ``cv=KFold(5, shuffle=True)`` to a search: by default folds are consecutive rows, and tables are often
+        sorted. Few clusters replicate more easily than many, so a search prefers few:
+        :func:`allegiance.stability_curve` compares with unclustered data.
 
         Parameters
         ----------
@@ -385,8 +387,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def predict(self, X: Any) -> AnyArray:
         """Return the label (n,) the clustering gives to each point.
 
-        That is what the estimator's own ``predict`` says, if it has one, else the nearest representative. The
-        affinities may favour another cluster: see ``owner`` in ``affinity(X).frame(details=True)``.
+        It comes from the estimator's own ``predict``, if it has one, else from the nearest representative. The
+        affinities may favor another cluster: see ``owner`` in ``affinity(X).frame(details=True)``.
 
         Parameters
         ----------

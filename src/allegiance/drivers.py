@@ -216,6 +216,7 @@ def drivers(
     features, kept = _features(data, plan, names, labels, scale)
     index = nw.maybe_get_index(nw.from_native(data, pass_through=True)) if hasattr(data, "columns") else None
     ids = np.arange(labels.size) if ids is None and index is None else np.asarray(index if ids is None else ids)
+    features.find_timestamps()
     rows = kept[labels[kept].astype(str) != "-1"]
     features.keep(np.isin(kept, rows))
     classes, codes = np.unique(labels[rows], return_inverse=True)
@@ -263,6 +264,14 @@ class _Features:
         """Drop all rows but these."""
         if not rows.all():
             self.matrix = self.matrix[np.flatnonzero(rows)]
+
+    def find_timestamps(self) -> None:
+        """Mark columns of increasing seconds or milliseconds since 1970, between 1980 and 2100."""
+        head = np.arange(min(self.matrix.shape[0], 20))
+        for one in self.columns if head.size == 20 and not is_sparse(self.matrix) else ():
+            values = self.in_units(one.at, head) if one.kind == "number" else head
+            if 3e8 < abs(values).min() < 4.2e12 and (np.diff(self.matrix[:, one.at]) >= 0).all():
+                one.is_counter = True
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -504,6 +513,7 @@ def _condition(
         return name, f"{name} = {other}" if other else f"{name} is not {value}", f"{name} = {value}"
     values = features.in_units(int(chosen[place]), rows)
     left = X[:, place] <= tree.threshold[node]
+    values = np.round(values, 10)
     low, high = float(values[left].max()), float(values[~left].min())
     if values[left].min() == low and values[~left].max() == high:
         below, above = (_between(value, np.nextafter(value, np.inf), column.kind) for value in (low, high))

@@ -1,4 +1,4 @@
-"""How objects show themselves: as text, and in a notebook as a card of HTML that needs no library."""
+"""Cards: how objects are displayed, as text and, in notebooks, as HTML."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 #: What a cell of a table shows: text, or a picture.
 Cell: TypeAlias = str | Element
-#: Colours that show on light and on dark pages, and that colour-blind readers can distinguish.
+#: Colors that are visible on light and dark pages, and that color-blind readers can distinguish.
 BLUE, AMBER, RED = "#3f7fb5", "#e69f00", "#c8400b"
 #: From good to bad: firm, borderline, doubtful.
 SHARE_COLOURS = (BLUE, AMBER, RED)
@@ -123,8 +123,8 @@ class Card:
     def text(self) -> str:
         """Return the card as plain text, without pictures."""
         columns = zip(self.headings, *self.rows, strict=True)
-        told = [not any(isinstance(cell, Element) for cell in column) for column in columns]
-        headings, *rows = ([str(cell) for cell in compress(row, told)] for row in (self.headings, *self.rows))
+        is_text = [not any(isinstance(cell, Element) for cell in column) for column in columns]
+        headings, *rows = ([str(cell) for cell in compress(row, is_text)] for row in (self.headings, *self.rows))
         table = text_table(headings, rows, left=self.words) if headings else []
         appendix = [] if self.appendix is None else self.appendix.text().replace("\n\n", "\n").split("\n")
         parts = [[self.title, *self.lines], table, [note for note in self.notes if note], appendix, self.details]
@@ -132,9 +132,9 @@ class Card:
 
     def html(self) -> str:
         """Return the card as HTML; everything that is text is escaped."""
-        said = [element("p", element("b", self.title))]
-        said += [element("p", line) for line in self.lines]
-        head = element("div", element("div", *said), class_="allegiance-head")
+        first = [element("p", element("b", self.title))]
+        first += [element("p", line) for line in self.lines]
+        head = element("div", element("div", *first), class_="allegiance-head")
         if self.picture is not None:
             head.append(self.picture)
         card = element("div", element("style", _STYLE), head, class_="allegiance-card")
@@ -186,7 +186,7 @@ def fitted_facts(fitted: Fitted) -> dict[str, str]:
         "columns": f"{n_features:,}",
         "closeness": specification.describe_influence(),
         "domain": f"{specification.domain.describe()}, {count(fitted.tessellation.dim, 'dimension')}{reduced}",
-        "engine": f"{specification.engine.describe()}, 95 % intervals within ±{specification.settings.eps:g}",
+        "engine": f"{specification.engine.describe()}, 95% intervals within ±{specification.settings.eps:g}",
         "trust": "not calibrated: pass calibration=20" if fitted.trust_map is None else fitted.trust_map.note,
     }
 
@@ -203,7 +203,7 @@ def fitted_html(fitted: Fitted) -> str:
 
 
 def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
-    """Return a bar divided into parts, coloured from good to bad; empty if all are 0."""
+    """Return a bar divided into parts, colored from good to bad; empty if all are 0."""
     total = sum(parts.values())
     bar = _svg(width, 10.0, ", ".join(f"{name} {value:g}" for name, value in parts.items()))
     start = 0.0

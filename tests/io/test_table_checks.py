@@ -270,3 +270,12 @@ def test_many_columns_are_checked_quickly(tmp_path):
     lines = [[f"c{i}" for i in range(n)], *(map(str, row) for row in rng.integers(0, 9, (12, n)))]
     plan = propose(write(tmp_path / "t.csv", [list(line) for line in lines]))
     assert len(plan.used) > 2_900
+
+
+def test_subtotals_are_left_out(tmp_path, rows):
+    lines = [
+        HEADER,
+        *(line for i in range(0, N, 20) for line in (*rows[i : i + 20], ["Subtotal", *total(rows[i : i + 20])[1:]])),
+    ]
+    plan = propose(write(tmp_path / "t.csv", lines))
+    assert (plan.n_rows, plan.findings[0].text[:29]) == (N, "Left out 6 rows (subtotals): ")

@@ -491,7 +491,10 @@ def page_settings(
         "map": axes,
         "drivers": facts.drivers,
         "notes": facts.problems,
-        "provenance": {name: str(text) for name, text in facts.source.items()},
+        "provenance": {
+            "columns used": f"{len(plan.used):,} of {len(columns.column_names):,}: {', '.join(plan.used)}",
+            **{name: str(text) for name, text in facts.source.items()},
+        },
     }
 
 

@@ -452,4 +452,10 @@ def _missing_facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
 def _is_code(found: ColumnProfile) -> bool:
     """Tell whether whole numbers are named and spread like codes of categories."""
     few_values = found.values is not None and 2 < len(found.values) <= _MOST_CATEGORIES
+    if (
+        found.kind == "number"
+        and found.integer
+        and re.search(r"(?:zip|zip_?code|postcode|postal_?code|plz)$", found.name, re.I)
+    ):
+        return True
     return few_values and found.integer and found.min >= 0 and _CODE_NAME.search(found.name) is not None

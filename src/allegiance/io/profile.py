@@ -63,10 +63,12 @@ _MIN_DISTINCT = 10
 _ID_NAME = re.compile(
     r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
 )
-_NUMBER_NAME = re.compile(r"(?:num|number|reference|code|identifier)$", re.I)
+_NUMBER_NAME = re.compile(r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban)$", re.I)
 _COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
-#: Words for a row that sums up others.
+#: Words for a row that sums up others, and for one that sums up a few.
 _TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt", "totale", "somme"}
+
+_SUBTOTALS = {"subtotal", "sub-total", "sub total", "zwischensumme"}
 
 
 @dataclass
@@ -169,6 +171,7 @@ class _OddRows:
         self._columns = columns
         self._sparse: dict[int, tuple[int, str]] = {}  # rows with one value at most: its column and text
         self._totals: list[int] = []
+        self._subtotals: list[int] = []
 
     def add(self, batch: Any, first: int) -> None:
         """Collect candidates from the next batch, whose first row has this number."""
@@ -183,8 +186,9 @@ class _OddRows:
         for values in batch.columns[:2]:
             if is_text(values.type) and len(self._totals) < 100:
                 words = pc.utf8_rtrim(pc.utf8_lower(pc.utf8_trim_whitespace(values)), ":")
-                rows = np.flatnonzero(pc.fill_null(pc.is_in(words, value_set=pa.array(sorted(_TOTALS))), False))
-                self._totals += (first + rows).tolist()
+                for known, places in ((_TOTALS, self._totals), (_SUBTOTALS, self._subtotals)):
+                    rows = np.flatnonzero(pc.fill_null(pc.is_in(words, value_set=pa.array(sorted(known))), False))
+                    places.extend((first + rows).tolist())
 
     def find(self) -> dict[int, str]:
         """Return the rows that are not observations, each with the reason."""
@@ -194,6 +198,7 @@ class _OddRows:
         for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
             if place >= 0 and stats[place] is None and self._columns[place].n_times(text) == 1:
                 odd[row] = "without numbers"
+        odd |= dict.fromkeys(self._subtotals if numbers else (), "subtotals")
         # Several columns of numbers that have text in the same row.
         broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
         names = {name for column in self._columns for name in (column.name, column.name.lower())}

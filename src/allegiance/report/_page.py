@@ -367,14 +367,16 @@ def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any],
     summary = groups.summary
     problems = [] if result._audited is not None else summary.problems
     replication = summary.sentence if audit is None else audit.sentence()
+    # The same finding may come from the table, from the drivers and as a problem.
     flags = [] if drivers is None else list(drivers.flags)
+    findings = {str(one): one for one in [*notes, *flags] if str(one) not in problems}
     facts = summary.headlines()
     return {
-        "problems": [str(getattr(one, "text", one)) for one in problems],
+        "problems": problems,
         "replication": "" if result.classes.size == 1 and problems else replication,
         "start": _where_to_start(result, groups),
         "findings": [
-            {"text": str(getattr(one, "text", one)), "remedy": getattr(one, "remedy", "")} for one in [*notes, *flags]
+            {"text": str(getattr(one, "text", one)), "remedy": getattr(one, "remedy", "")} for one in findings.values()
         ],
         "facts": facts[facts.index(summary.sentence) + 1 :] if summary.sentence in facts else facts[1:],
     }
