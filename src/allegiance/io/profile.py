@@ -407,7 +407,9 @@ class _Column:
         value_type = plain_type(kind)
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
-        self._readings = dict.fromkeys((*MARKS, *ORDERS) if self._is_text else readings, _Stats())
+        # Interpretations share their statistics until their numbers differ.
+        self._readings = dict.fromkeys(MARKS if self._is_text else readings, _Stats())
+        self._readings |= dict.fromkeys(ORDERS if self._is_text else (), _Stats())
         self.usable = bool(self._readings)
         self._rows = self._absent = 0
         self._word_counts: Counter[str] = Counter()
