@@ -267,3 +267,12 @@ def test_prints_a_table_and_html(overlapping, validated):
     assert lines[5].startswith("consensus")
     assert validation.verdict in lines
     assert ">a &lt; b</td>" in validation._repr_html_()
+
+
+def test_a_bad_candidate_is_named_and_functions_are_clusterers(rng):
+    X = np.vstack([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 6])
+    y = np.repeat([0, 1], 40)
+    with pytest.raises(ValueError, match="clustering 'b': labels has 10 entries"):
+        compare_clusterings(X, {"a": y, "b": y[:10]})
+    comparison = compare_clusterings(X, {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)})
+    assert len(comparison.results) == 2

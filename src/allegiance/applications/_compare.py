@@ -425,7 +425,7 @@ def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
     if not named:
         raise ValueError(f"{argument} is empty: it needs at least one clustering.")
     for name, each in named.items():
-        if isinstance(each, type) or (not hasattr(each, "fit") and np.ndim(each) != 1):
+        if isinstance(each, type) or (not (hasattr(each, "fit") or callable(each)) and np.ndim(each) != 1):
             kind = each.__name__ if isinstance(each, type) else type(each).__name__
             raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {kind}.")
     return named
@@ -434,22 +434,20 @@ def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
 def _score_all(
     X: Any, candidates: dict[str, Any], scorer: AffinityScorer | None, verbose: Verbose
 ) -> ClusteringComparison:
-    """Score labels (n,) and clusterers, of which clones are fitted, with one seed; errors get a note with the name."""
+    """Score labels (n,) and clusterers, of which clones are fitted, with one seed; errors name the candidate."""
     checked, results = _check_scorer(scorer), {}
     with progress(len(candidates), "comparison", verbose, unit="clusterings") as advance, warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*(stand-in|built-in clusterers)"
-        )  # the table says it, with the candidate's name
+        # The table says it, with the candidate's name.
+        warnings.filterwarnings("ignore", message="None of the built-in clusterers")
         for name, candidate in candidates.items():
-            clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
+            clusters_itself = (hasattr(candidate, "fit") or callable(candidate)) and not isinstance(candidate, type)
             try:
                 if clusters_itself:
                     results[name] = clone(checked).set_params(estimator=candidate).fit_affinity(X)
                 else:
                     results[name] = clone(checked).fit_affinity(X, candidate)
             except (TypeError, ValueError) as error:
-                error.add_note(f"This happened with the clustering {name!r}.")
-                raise
+                raise type(error)(f"clustering {name!r}: {error}") from error
             advance(1)
     return ClusteringComparison(results, FrameLike.of(X))
 
