@@ -15,7 +15,7 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
 from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, Summary, review_rows
 
-from ._describe import Neighbours
+from ._describe import NeighborFinder
 from ._inputs import EXCERPT, Column, Inputs, shorten
 
 #: Up to this many points the page holds all of them.
@@ -117,7 +117,7 @@ def typical_members(result: AffinityResult) -> list[IntArray]:
 
 def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
     """Keep all points if they are few enough, else those to review, those in ``always``, and samples of the others."""
-    n, noise, firm = len(result), result._noise, result._standing == FIRM
+    n, noise, firm = len(result), result._noise, result._verdicts == FIRM
     order = review_rows(result._ranking, None)
     members = [~(noise | firm), firm, noise]
     # The kind of each point; 255 for those that are not kept.
@@ -152,10 +152,10 @@ def level_of(values: FloatArray) -> IntArray:
 def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
     """Count the labels of each cluster at each level (k, STEPS + 1), and add up their values."""
     k = len(groups.clusters)
-    labelled = groups.code < k
-    place = groups.code[labelled] * (STEPS + 1) + level_of(groups.values[labelled])
+    labeled = groups.code < k
+    place = groups.code[labeled] * (STEPS + 1) + level_of(groups.values[labeled])
     counts: AnyArray = np.bincount(place, minlength=k * (STEPS + 1))
-    sums: AnyArray = np.bincount(place, weights=groups.values[labelled], minlength=k * (STEPS + 1))
+    sums: AnyArray = np.bincount(place, weights=groups.values[labeled], minlength=k * (STEPS + 1))
     return counts.reshape(k, -1), sums.reshape(k, -1)
 
 
@@ -198,7 +198,7 @@ def point_columns(
     """Return what the scripts of the page know of some points, as columns (m,)."""
     k = len(groups.clusters)
     ranks, (cluster, affinity) = result._ranks, _largest_affinities(result, rows, N_AFFINITIES)
-    verdict = np.select([result._standing[rows] == name for name in VERDICTS], range(len(VERDICTS)))
+    verdict = np.select([result._verdicts[rows] == name for name in VERDICTS], range(len(VERDICTS)))
     columns: dict[str, AnyArray] = {
         "trust": groups.values[rows],
         "level": level_of(groups.values[rows]).astype(np.uint8),
@@ -246,8 +246,8 @@ def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> 
     if inputs.features is None:
         return {}
     codes, rival = result._codes, result._ranks.rival
-    rows = sample.rows[(codes[sample.rows] >= 0) & (result._standing[sample.rows] != FIRM)][::-1][:MAX_NEAR]
-    finder, on_page = Neighbours(inputs.features, codes), places(sample, len(result))
+    rows = sample.rows[(codes[sample.rows] >= 0) & (result._verdicts[sample.rows] != FIRM)][::-1][:MAX_NEAR]
+    finder, on_page = NeighborFinder(inputs.features, codes), places(sample, len(result))
     found: dict[int, list[list[int]]] = {int(on_page[row]): [[], []] for row in rows.tolist()}
     for side, of in enumerate((codes, rival)):
         for cluster in np.unique(of[rows]).tolist():

@@ -194,7 +194,7 @@ def _in_unit(column: Column, value: float) -> str:
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
-class Neighbours:
+class NeighborFinder:
     """Finds the nearest members of a cluster; features, unless sparse, are in standard deviations within clusters."""
 
     def __init__(self, features: Features, codes: IntArray) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardised
+from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardize
 from allegiance.results import AffinityResult
 
 from ._data import STEPS, Groups, all_affinities
@@ -92,7 +92,7 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
         labels = (names[0], names[1])
         return [*choices, Projection(", ".join(labels), dense(rows[:, :2]), labels, f"{names[0]} and {names[1]}")]
     if inputs.features is not None and result._how.influence.startswith("within"):  # which takes no notice of units
-        rows, subject = standardised(rows), f"{subject}, standardized"
+        rows, subject = standardize(rows), f"{subject}, standardized"
     components, shares = _principal_components(rows, _COMPONENTS, result._how.seed)
     if inputs.features is not None and (axes := _discriminant_axes(components, result)) is not None:
         labels = ("first discriminant axis", "second discriminant axis")

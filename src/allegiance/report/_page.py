@@ -29,7 +29,7 @@ from allegiance.results import (
 
 from . import _data
 from ._data import Groups, PageSample
-from ._describe import Neighbours, describe, described, heat_map, result_traits
+from ._describe import NeighborFinder, describe, described, heat_map, result_traits
 from ._figures import draw_figures, palettes, project
 from ._inputs import EXCERPT, Inputs, check_inputs
 
@@ -265,16 +265,16 @@ class Page:
         return digest.hexdigest()[:32]
 
     @cached_property
-    def _neighbours(self) -> Neighbours | None:
-        return None if self.inputs.features is None else Neighbours(self.inputs.features, self.result._codes)
+    def _neighbor_finder(self) -> NeighborFinder | None:
+        return None if self.inputs.features is None else NeighborFinder(self.inputs.features, self.result._codes)
 
     def record(self, row: int) -> dict[str, Any]:
         """Return all that is known of a point: every column, the whole text, a large image, the nearest members."""
         result, inputs = self.result, self.inputs
         near: list[list[int]] = []
-        if self._neighbours is not None:
+        if self._neighbor_finder is not None:
             for cluster in (int(result._codes[row]), int(result._ranks.rival[row])):
-                found = self._neighbours.of(np.array([row]), cluster, _data.NEAR)[0]
+                found = self._neighbor_finder.of(np.array([row]), cluster, _data.NEAR)[0]
                 near.append(inputs.row_numbers[found].tolist())
         return {
             "values": [column.text(row) for column in inputs.columns],
@@ -289,10 +289,10 @@ def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
 
     Those drawn come last and shuffled, so that the ones looked at so far are a random sample at any time.
     """
-    labelled = int((result._codes >= 0).sum())
-    if not result._calibrated or not labelled:
+    labeled = int((result._codes >= 0).sum())
+    if not result._calibrated or not labeled:
         return None, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
-    sample = result.audit_sample(min(AUDITED, labelled))
+    sample = result.audit_sample(min(AUDITED, labeled))
     random = np.asarray(sample.drawn) == "random"
     drawn = np.random.default_rng(sample.seed).permutation(sample.rows[random])
     rows = np.concatenate([sample.rows[~random], drawn]).astype(np.int64)

@@ -60,7 +60,7 @@ def apply_decisions(labels: Any, decisions: Any) -> Any:
     if old.ndim != 1:
         raise ValueError(f"labels must be one-dimensional, one label per row, got shape {old.shape}.")
     new = old.astype(object)
-    for row, record in standing_decisions(read_decisions(decisions)).items():
+    for row, record in final_decisions(read_decisions(decisions)).items():
         if row >= old.size:
             raise ValueError(f"decisions has row {row} but labels has {old.size} entries: pass the labels reviewed.")
         said = record.get("label")
@@ -76,14 +76,14 @@ def apply_decisions(labels: Any, decisions: Any) -> Any:
     return _like(labels, old, new)
 
 
-def standing_decisions(records: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
+def final_decisions(records: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
     """Return the decision that counts for each row, in the order in which they were made."""
-    standing: dict[int, Mapping[str, Any]] = {}
+    final: dict[int, Mapping[str, Any]] = {}
     for record in _not_undone(records):
         # Put at the end: a dict keeps the order in which rows were last decided.
-        standing.pop(record["row"], None)
-        standing[record["row"]] = record
-    return standing
+        final.pop(record["row"], None)
+        final[record["row"]] = record
+    return final
 
 
 def _not_undone(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -226,7 +226,7 @@ class DecisionLog:
         except BaseException:
             close_locked(self._descriptor)
             raise
-        self.standing = standing_decisions(self._records)
+        self.final = final_decisions(self._records)
         """The decision that counts for each row, in the order in which they were made."""
 
     def _resume(self) -> list[dict[str, Any]]:
@@ -281,7 +281,7 @@ class DecisionLog:
         checked = read_decisions([record])
         self._append(record)
         self._records += checked
-        self.standing = standing_decisions(self._records)
+        self.final = final_decisions(self._records)
 
     def undo(self) -> int | None:
         """Take the last decision back and return its row; None if there is none."""
@@ -293,7 +293,7 @@ class DecisionLog:
 
     def clear(self, row: int) -> None:
         """Take back every decision about a row."""
-        while row in self.standing:
+        while row in self.final:
             self.decide(row, UNDO)
 
     def rename(self, label: str, name: str) -> None:

@@ -142,7 +142,7 @@ class Review:
         shown = "127.0.0.1" if host in (*_ANY, *_LOOPBACK) else host
         self.path = str(self._log.path)
         """The file that decisions are appended to."""
-        self.url = f"http://{_joined(shown, self.port)}/?token={self.token}"
+        self.url = f"http://{_address(shown, self.port)}/?token={self.token}"
         """The address of the page, with the token that opens it."""
         self._ended = threading.Event()
         threading.Thread(target=self._server.serve_forever, args=(0.1,), name="allegiance-review", daemon=True).start()
@@ -155,12 +155,12 @@ class Review:
     @property
     def decisions(self) -> list[dict[str, Any]]:
         """The decisions that count, in the order in which they were made; for :func:`apply_decisions`."""
-        return [dict(record) for record in self._log.standing.values()]
+        return [dict(record) for record in self._log.final.values()]
 
     @property
     def labels(self) -> AnyArray:
         """(n,) the labels with the decisions so far applied."""
-        moved = [{**record, "row": self._row_of[number]} for number, record in self._log.standing.items()]
+        moved = [{**record, "row": self._row_of[number]} for number, record in self._log.final.items()]
         return np.asarray(apply_decisions(self._result.label, moved))
 
     def _open_browser(self) -> None:
@@ -178,16 +178,16 @@ class Review:
 
         None until a randomly drawn label is decided. Labels marked as unsure count as unanswered.
         """
-        standing = self._log.standing
-        if self._audit[0] is not standing:  # Each decision makes a new dict.
-            self._audit = standing, self._compute_audit(standing)
+        final = self._log.final
+        if self._audit[0] is not final:  # Each decision makes a new dict.
+            self._audit = final, self._compute_audit(final)
         return self._audit[1]
 
-    def _compute_audit(self, standing: Any) -> Any:
+    def _compute_audit(self, final: Any) -> Any:
         page = self._page
         if page.audit_sample is None:
             return None
-        rows = {self._row_of[number]: record["decision"] for number, record in standing.items()}
+        rows = {self._row_of[number]: record["decision"] for number, record in final.items()}
         sample = page.audit_sample.with_rows([row for row in rows if self._result._codes[row] >= 0])
         right = {KEEP: True, MOVE: False, TO_NOISE: False}
         answers = [right.get(rows.get(row, "")) for row in sample.rows.tolist()]
@@ -266,9 +266,9 @@ class Review:
 
     def _state(self, number: int | None = None) -> dict[str, Any]:
         """Return whether there is something to undo, and the decision about one row, if it changed."""
-        state: dict[str, Any] = {"canUndo": bool(self._log.standing)}
+        state: dict[str, Any] = {"canUndo": bool(self._log.final)}
         if number is not None:
-            record = self._log.standing.get(number)
+            record = self._log.final.get(number)
             state |= {"row": number, "record": None if record is None else _as_texts(record)}
         return state
 
@@ -285,10 +285,10 @@ class Review:
         """Return the user's own columns, then the corrected label, its name, and the scores, as an Arrow table."""
         import pyarrow as pa
 
-        inputs, standing, labels = self._page.inputs, self._log.standing, self.labels
+        inputs, final, labels = self._page.inputs, self._log.final, self.labels
         numbers = inputs.row_numbers.tolist()
         names = self._page.names | self._log.names
-        decided = [standing[number]["decision"] if number in standing else None for number in numbers]
+        decided = [final[number]["decision"] if number in final else None for number in numbers]
         added: dict[str, Any] = {
             "label": labels,
             "cluster_name": [names.get(str(label), "") for label in labels.tolist()],
@@ -479,14 +479,14 @@ def _hosts(host: str, port: int, allowed: Iterable[str]) -> frozenset[str]:
         names |= {socket.gethostname()}
         with suppress(OSError):  # A machine may not know its own name.
             names |= {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None)}
-    hosts = {_joined(name, port) for name in names - set(_ANY)}
+    hosts = {_address(name, port) for name in names - set(_ANY)}
     for name in allowed:
         has_port = urlsplit(f"//{name}").port is not None
-        hosts |= {name.lower()} if has_port else {name.lower(), _joined(name, port)}
+        hosts |= {name.lower()} if has_port else {name.lower(), _address(name, port)}
     return frozenset(hosts)
 
 
-def _joined(host: str, port: int) -> str:
+def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
 
 
