@@ -77,7 +77,7 @@ def test_a_line_cut_by_a_kill_is_left_out_and_other_damage_is_not(tmp_path):
         (LABELS, {"row": -1, "decision": "keep"}, "whole numbers from 0"),
         (LABELS, {"row": 0, "decision": "delete"}, "use one of keep, move, noise, unsure"),
         (LABELS, {"row": 0, "decision": "move"}, "no new_label"),
-        (LABELS, {"row": 0, "label": "b", "decision": "keep"}, "had the label 'b'"),
+        (LABELS, {"row": 0, "label": "b", "decision": "keep"}, "has the label 'b'"),
         ([0, 1], {"row": 0, "decision": "move", "new_label": "x"}, "'x' is not a number"),
     ],
 )
