@@ -1,10 +1,10 @@
 """Runs the code of the README and of every page: a pytest plugin, ``make docs-check``.
 
-Python runs page by page, in one namespace and one empty folder for each page; console blocks run there too, and must
-exit as the page says. A ``text`` block right after a Python block shows what the block prints; digits may differ, and
-``...`` stands for any further lines. Pages may take the names and tables below for granted, as readers do; others are set up in
-invisible blocks of the page. What must not run (``make``, ``pip``) is left out by its first word; a block that needs a
-cluster, a browser or a person says so in a comment, ``<!-- skip: next "reason" -->``.
+The Python blocks of a page share one namespace and one empty folder. Console blocks run in that folder and must exit as
+the page shows. A ``text`` block right after a Python block is compared with what the block prints: digits may differ,
+and ``...`` stands for any further lines. Pages may use the names and tables below; invisible blocks of a page set up
+anything else. Commands such as ``make`` and ``pip`` do not run. A block that needs a cluster, a browser or a person says
+so in a comment: ``<!-- skip: next "reason" -->``.
 """
 
 from __future__ import annotations
