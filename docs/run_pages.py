@@ -3,8 +3,8 @@
 The Python blocks of a page share one namespace and one empty folder. Console blocks run in that folder and must exit as
 the page shows. A ``text`` block right after a Python block is compared with what the block prints: digits may differ,
 and ``...`` stands for any further lines. Pages may use the names and tables below; invisible blocks of a page set up
-anything else. Commands such as ``make`` and ``pip`` do not run. A block that needs a cluster, a browser or a person says
-so in a comment: ``<!-- skip: next "reason" -->``.
+anything else. Commands such as ``make`` and ``pip`` do not run. A block that needs a cluster, a browser or a person
+says so in a comment: ``<!-- skip: next "reason" -->``.
 """
 
 from __future__ import annotations
