@@ -66,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Drivers(CardMixin):
-    """The columns that separate the clusters. Built by :func:`drivers`, or ``result.drivers(data)``.
+    """The columns that separate the clusters. Returned by ``result.drivers(data)``.
 
     Attributes
     ----------
