@@ -138,9 +138,9 @@ def assert_sane(result: AffinityResult) -> None:
         assert (values >= 0).all(), name
     assert ((result.standard_error >= 0) & (result.standard_error <= 1)).all()
     assert (details["closeness"] <= 1).all()
-    labelled = result.label != -1
-    assert ((result.typicality[labelled] > 0) & (result.typicality[labelled] <= 1)).all()
-    assert np.isnan(result.typicality[~labelled]).all()
+    labeled = result.label != -1
+    assert ((result.typicality[labeled] > 0) & (result.typicality[labeled] <= 1)).all()
+    assert np.isnan(result.typicality[~labeled]).all()
     assert np.isin(details["owner"], result.classes).all()
     assert str(result)
 
