@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ._active import ActiveKMeans
 from ._compare import (
-    CandidateLine,
     ClusteringComparison,
     ConsensusValidation,
     compare_clusterings,
@@ -17,7 +16,6 @@ from ._stability_curve import StabilityCurve, reference_axes, stability_curve, u
 
 __all__ = [
     "ActiveKMeans",
-    "CandidateLine",
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",

@@ -166,7 +166,7 @@ class StabilityCurve(Shown):
     def _headings(self) -> tuple[str, ...]:
         found = () if self.param == "n_clusters" else ("clusters",)
         first = "clusters" if self.param == "n_clusters" else self.param
-        return (first, *found, "above chance", "middle 50 %", "null median", "null max", "")
+        return (first, *found, "above chance", "middle 50%", "null median", "null max", "")
 
     def _cells(self) -> list[tuple[str, ...]]:
         found = [() if self.param == "n_clusters" else (f"{number}",) for number in self.n_clusters]

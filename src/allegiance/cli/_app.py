@@ -211,12 +211,12 @@ class Program(click.Group):
 
     def _warner(self) -> Callable[..., None]:
         """Return a function that prints each warning once, in one line."""
-        shown: set[str] = set()
+        messages: set[str] = set()
 
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
             for_developers = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
-            if str(message) not in shown and not issubclass(category, for_developers):
-                shown.add(str(message))
+            if str(message) not in messages and not issubclass(category, for_developers):
+                messages.add(str(message))
                 self._write("warning", str(message))
                 if self.log is not None:
                     self.log.warned.append(str(message))

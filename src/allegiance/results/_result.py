@@ -424,7 +424,7 @@ class AffinityResult(Shown):
         data
             (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
         **settings
-            As in :func:`allegiance.drivers.drivers`.
+            As in ``allegiance.drivers.drivers``.
         """
         from allegiance.drivers import drivers
 
