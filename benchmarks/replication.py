@@ -24,6 +24,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +54,12 @@ ORDER_SEEDS = 2
 QUICK_SETS = ("iris", "blobs", "digits")
 QUICK_POPULATIONS = ("blobs, 8 in 10-D", "rings")
 MEASURES = ("auroc", "ap", "matched_auroc")
+#: Scores of the study besides the peers, with their names in the table.
+OTHER_SCORES = {
+    "own affinity + closeness": "own affinity + closeness",
+    "confidence euclidean": "largest Euclidean affinity (the paper)",
+    "whitened silhouette": "silhouette of whitened data",
+}
 AUDITED = {"k-means": lambda k: KMeans(k, n_init=5), "mixture": lambda k: GaussianMixture(k, reg_covar=1e-3)}
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Key = tuple[Any, ...]
@@ -261,10 +268,13 @@ def measure_audit(key: Key, quick: bool) -> Iterator[Row]:
 
 
 def audit_table(rows: pd.DataFrame) -> list[str]:
-    """Return the table of the part ``audit``."""
+    """Return the table of the part ``audit``, real and generated sets separately."""
+    generated = {data.name for data in all_sets(_tables()) if data.kind == "generated"}
+    rows = rows.assign(kind=["generated" if name in generated else "real" for name in rows.set])
     lines = {}
-    for (random, m), some in rows.groupby(["random", "m"]):
-        lines[-random, m] = {
+    for (kind, random, m), some in rows.groupby(["kind", "random", "m"]):
+        lines[kind != "real", -random, m] = {
+            "sets": kind,
             "reviewed labels": str(m),
             "drawn at random": round(m * random),
             "clusterings": len(some),
@@ -276,8 +286,9 @@ def audit_table(rows: pd.DataFrame) -> list[str]:
             "AUROC before": some.before.mean(),
             "after": some.after.mean(),
         }
-    table = pd.DataFrame([lines[key] for key in sorted(lines)]).set_index("reviewed labels")
-    return [*_markdown(table, "reviewed labels"), "", f"{rows.set.nunique()} sets."]
+    counts = rows.drop_duplicates("set").kind.value_counts()
+    table = pd.DataFrame([lines[key] for key in sorted(lines)]).set_index("sets")
+    return [*_markdown(table, "sets"), "", f"{counts['real']} real and {counts['generated']} generated sets."]
 
 
 def audit_widths(rows: pd.DataFrame) -> list[str]:
@@ -314,27 +325,28 @@ def measure_order(key: Key, quick: bool) -> Iterator[Row]:
 
 
 def order_table(rows: pd.DataFrame) -> list[str]:
-    """Return means over sets, and p values over sets against the review order."""
+    """Return means over sets, real and generated separately, and p values over sets against the review order."""
     cell = ["set", "clusterer", "seed"]
     scores = pd.read_csv(ROOT / "docs" / "benchmarks" / "quality_scores.csv")
-    rivals = [
-        name for name in scores.score.unique() if name in (*PEER_SCORES, "own affinity + closeness", "former trust")
-    ]
-    lines, n = {}, None
-    for measure in MEASURES:
+    rivals = [name for name in scores.score.unique() if name in (*PEER_SCORES, *OTHER_SCORES)]
+    kinds = rows.drop_duplicates("set").set_index("set").kind.eq("generated")
+    table: dict[str, list[str]] = {}
+    counts = []
+    for is_generated, measure in product((False, True), MEASURES):
         stored = scores[scores.score.isin(rivals)].pivot(index=cell, columns="score", values=measure)
         own = rows.set_index(cell)[[f"order_{measure}", f"trust_{measure}"]].set_axis(["review order", "trust"], axis=1)
-        joined = own.join(stored).dropna()
-        by_set = joined.groupby("set").mean()
-        n = n or (len(by_set), len(joined))
+        by_set = own.join(stored).dropna().groupby("set").mean()
+        by_set = by_set[kinds[by_set.index] == is_generated]
+        counts.append(len(by_set))
         ours = by_set["review order"]
         for name in ("review order", "trust", *rivals):
-            same = len(ours) < 6 or np.allclose(ours, by_set[name])
-            p = "" if same else f"{wilcoxon(ours, by_set[name]).pvalue:.3f}"
-            lines.setdefault(name, []).extend([f"{by_set[name].mean():.3f}", p])
-    table = pd.DataFrame(lines, index=["AUROC", "p", "average precision", "p", "AUROC by matching", "p"]).T
-    caption = f"{n[0]} sets, {n[1]} clusterings; p values by Wilcoxon's test over sets."
-    return [*_markdown(table, "score"), "", caption]
+            text = f"{by_set[name].mean():.3f}"
+            if name != "review order" and len(ours) > 5:
+                text += f" (p = {wilcoxon(ours, by_set[name]).pvalue:.3f})"
+            table.setdefault(OTHER_SCORES.get(name, name), []).append(text)
+    heads = [f"{kind}: {measure}" for kind in ("real", "generated") for measure in ("AUROC", "AP", "AUROC, matching")]
+    caption = f"{counts[0]} real and {counts[-1]} generated sets; p values of Wilcoxon's test over sets."
+    return [*_markdown(pd.DataFrame(table, index=heads).T, "score"), "", caption]
 
 
 # --- all parts ---------------------------------------------------------------------------------------------------

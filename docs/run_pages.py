@@ -1,19 +1,21 @@
 """Runs the code of the README and of every page: a pytest plugin, ``make docs-check``.
 
-Python runs page by page, in one namespace and one empty folder for each page; console blocks run there too, and must
-exit as the page says. Pages may take the names and tables below for granted, as readers do; others are set up in
-invisible blocks of the page. What must not run (``make``, ``pip``) is left out by its first word; a block that needs a
-cluster, a browser or a person says so in a comment, ``<!-- skip: next "reason" -->``.
+The Python blocks of a page share one namespace and one empty folder. Console blocks run in that folder and must exit as
+the page shows. A ``text`` block right after a Python block is compared with what the block prints: digits may differ,
+and ``...`` stands for any further lines. Pages may use the names and tables below; invisible blocks of a page set up
+anything else. Commands such as ``make`` and ``pip`` do not run. A block that needs a cluster, a browser or a person
+says so in a comment: ``<!-- skip: next "reason" -->``.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NOT_RUN = ("make", "pip", "python", "curl", "sha256sum")
 #: A block for an engine of tables, which the tests run with that engine.
 ENGINE_BLOCK = re.compile(r"<!-- engine: (\w+) -->\n\Z")
+#: The printed output of the block before it.
+PRINTED_BLOCK = re.compile(r"(?:```)?\n```text\n(.*?)\n```", re.DOTALL)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -119,7 +123,27 @@ def run_python(example: Example) -> None:
     engine = ENGINE_BLOCK.search(example.document.text, 0, example.start)
     if engine:
         pytest.skip(f"run with {engine[1]} by tests/io/test_arrow.py")
-    PythonEvaluator()(example)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        PythonEvaluator()(example)
+    shown = PRINTED_BLOCK.match(example.document.text, example.end)
+    if shown:
+        check_printed(shown[1], printed.getvalue(), example.line)
+
+
+def check_printed(shown: str, printed: str, line: int) -> None:
+    """Raise unless the lines on the page are those that were printed, up to digits, spaces and rules."""
+    expected, _, _ = shown.partition("\n...")
+    actual = [_without_digits(text) for text in printed.strip().splitlines()]
+    wanted = [_without_digits(text) for text in expected.strip().splitlines()]
+    if "\n..." in f"\n{shown}":
+        actual = actual[: len(wanted)]
+    assert actual == wanted, f"line {line}: the page shows\n{shown}\nbut the code prints\n{printed}"
+
+
+def _without_digits(line: str) -> str:
+    """Return a line with every number replaced by #, and spaces that depend on its length by one."""
+    return re.sub(r"\s+", " ", re.sub(r"\d[\d.,]*", "#", line)).strip()
 
 
 def run_console(example: Example) -> None:

@@ -19,20 +19,20 @@ best = KMeans(5, n_init=5, random_state=0).fit(X).inertia_
 
 print("| stable_fraction | drawn stable | drawn unstable | stable, all points | inertia / k-means |")
 print("|---|---|---|---|---|")
-found = {}
+excess_by_share = {}
 for fraction in (None, 0.2, 0.4, 0.6, 0.8, 1.0):
     models = [ActiveKMeans(5, stable_fraction=fraction, random_state=seed).fit(X) for seed in range(5)]
     stable, unstable, share, excess = np.mean(
         [(m.n_stable_sampled_, m.n_unstable_sampled_, m.n_stable_ / len(X), m.inertia_ / best) for m in models], axis=0
     )
     print(f"| {fraction} | {stable:.0f} | {unstable:.0f} | {share:.0%} | {excess:.3f} |")
-    found[fraction] = excess
+    excess_by_share[fraction] = excess
 
 # %%
 # The sample does best where it represents the data: that is the default.
-proportional = found.pop(None)
+proportional = excess_by_share.pop(None)
 _, ax = plt.subplots()
-ax.plot(list(found), list(found.values()), "o-", label="a fixed share")
+ax.plot(list(excess_by_share), list(excess_by_share.values()), "o-", label="a fixed share")
 ax.axhline(proportional, ls="--", color="C1", label="None: as in the data")
 ax.axvline(share, ls=":", color="gray", label="share of stable points in the data")
 ax.set(xlabel="share of stable points in the sample", ylabel="inertia / that of k-means on all points")

@@ -2,8 +2,8 @@
 Is affinity just distance?
 ==========================
 
-A point is equally far from two centres, c2 and c3. Next to c3 stands c4, which holds part of what the point would take
-from c3. Distance cannot see that; affinity does.
+A point is equally far from two centers, c2 and c3. But c4 lies near c3 and owns part of the territory that the
+point would otherwise take from it. Affinity accounts for this; distance does not.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ scorer = AffinityScorer(centers=centers, domain=Polytope.box([-6, -6], [6, 6]), 
 affinity = scorer.transform(point[None])[0]
 distance = np.linalg.norm(centers - point, axis=1)
 
-print("centre  distance  by distance  affinity")
+print("center  distance  by distance  affinity")
 for i, (far, share) in enumerate(zip(distance, affinity, strict=True)):
     print(f"c{i + 1:<5}  {far:>8.2f}  {1 / far / (1 / distance).sum():>11.3f}  {share:>8.3f}")
 

@@ -2,8 +2,7 @@
 Which of several clusterings should I believe?
 ==============================================
 
-Four clusterings of the same handwritten digits, one of them the truth, judged by how much trust their labels deserve
-above what unrelated labels would get.
+Four clusterings of the same handwritten digits, one of them the true classes, ranked by replication above chance.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +34,7 @@ ax.set(xlabel="labels, least trusted first", ylabel="trust", title="Trust in the
 ax.legend()
 
 # %%
-# Trust says that labels come back when the data are clustered again, not that they are the classes one has in mind: the
-# true digits come last. These have no firm label, whichever clustering is chosen:
+# Labels that replicate need not be the classes you have in mind. These points have no firm label under any of the
+# clusterings:
 rows = np.flatnonzero(comparison.never_firm)
 print(f"rows {rows}")

@@ -3,9 +3,9 @@ Which influence suits vectors of documents?
 ===========================================
 
 The documents are the docstrings of NumPy, SciPy and scikit-learn, the vectors TF-IDF weights and their reductions.
-Topics are found by k-means of normalised rows. A document counts as right if its topic's most frequent subpackage is
-its own: trust never sees these. ``python examples/embeddings.py --all`` adds vectors that are reduced less, or not at
-all; :doc:`/tutorials/documents` shows what came out.
+Topics come from k-means of normalized rows. A document counts as right if most of its topic comes from the same
+subpackage, which trust never sees. ``python examples/embeddings.py --all`` adds vectors that are reduced less or not at
+all. See also :doc:`/tutorials/documents`.
 """
 
 import importlib
@@ -33,19 +33,19 @@ PARTS = {
 
 def docstrings() -> tuple[list[str], np.ndarray]:
     """Return the docstrings without their examples, and the subpackage of each."""
-    found = {}
+    package_of: dict[str, str] = {}
     for package, parts in PARTS.items():
         for part in parts.split():
             module = importlib.import_module(f"{package}.{part}")
             for name in module.__all__:
                 text = (inspect.getdoc(getattr(module, name, None)) or "").partition("Examples\n----")[0]
                 if len(text) > 200:
-                    found.setdefault(text, f"{package}.{part}")
-    return list(found), np.array(list(found.values()))
+                    package_of.setdefault(text, f"{package}.{part}")
+    return list(package_of), np.array(list(package_of.values()))
 
 
 def share_right(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return whether each document is of the kind that its topic mostly holds."""
+    """Return whether each document belongs to the most frequent subpackage of its topic."""
     right = np.zeros(labels.size, dtype=bool)
     for topic in np.unique(labels):
         kinds, counts = np.unique(truth[labels == topic], return_counts=True)
@@ -54,7 +54,7 @@ def share_right(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def main(everything: bool) -> None:
-    """Print one line for each kind of vectors, number of topics and influence, and draw how they find strangers."""
+    """Print one line for each kind of vectors, number of topics and influence, and draw the ROC curves."""
     texts, truth = docstrings()
     tfidf = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts)
     vectors = {f"TF-IDF, {tfidf.shape[1]:,} columns": tfidf} if everything else {}
@@ -70,13 +70,13 @@ def main(everything: bool) -> None:
                 started = time.process_time()
                 result = trust(X, labels, influence=influence)
                 spent = time.process_time() - started
-                found = f"{right.mean():.2f} | {result.replication:.2f} | {roc_auc_score(right, result.trust):.3f}"
-                print(f"| {name} | {k} | {influence} | {found} | {spent:.1f} |", flush=True)
+                line = f"{right.mean():.2f} | {result.replication:.2f} | {roc_auc_score(right, result.trust):.3f}"
+                print(f"| {name} | {k} | {influence} | {line} | {spent:.1f} |", flush=True)
                 if name == "reduced to 50" and k == 20:
                     RocCurveDisplay.from_predictions(~right, -result.trust, name=influence, ax=plt.gca())
     plt.gca().set(
-        xlabel="documents of their own subpackage that come first",
-        ylabel="strangers found",
+        xlabel="share of correctly placed documents reviewed",
+        ylabel="share of misplaced documents detected",
         title="Least trusted first: 50 dimensions, 20 topics",
     )
 

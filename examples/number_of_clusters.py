@@ -2,8 +2,8 @@
 How many clusters?
 ==================
 
-For each number of clusters, subsamples of the data are clustered, and the points that were left out say whether their
-label comes back. The same is asked of data without clusters, so that "none" is an answer too.
+For each number of clusters, we re-cluster subsamples and check whether the points that were left out keep their label.
+The same is done with unclustered data, so that "none" is a possible answer.
 """
 
 import numpy as np
@@ -18,11 +18,10 @@ curve = stability_curve(wine, KMeans(n_init=10))
 print(curve)
 
 # %%
-# Three clusters come back far better than those of data without clusters; more do worse.
+# Three clusters replicate far better than in unclustered data; larger numbers do not.
 curve.plot()
 
 # %%
-# One round cloud has no clusters. About one such set in forty gets a suggestion all the same
-# (``python benchmarks/number_of_clusters.py``).
+# One round cloud has no clusters, and the recommendation says so.
 cloud = np.random.default_rng(0).normal(size=(500, 3))
-print(stability_curve(cloud, KMeans(n_init=10)).verdict)
+print(stability_curve(cloud, KMeans(n_init=10)).recommendation)

@@ -2,8 +2,8 @@
 What do I show to others?
 =========================
 
-One file, which opens in any browser without a network: how many labels to trust, a map, the profile of each cluster,
-and the labels to look at, with their images.
+One file that opens in any browser, without a network: the share of labels that would hold up, the drivers, the
+clusters, a map, and the labels to check with their images.
 """
 
 from pathlib import Path
@@ -33,6 +33,6 @@ print(f"Open {path} in a browser.")
 
 # %%
 # .. image:: /images/report.png
-#    :alt: The report: how many labels to trust, the clusters, a histogram, a map, and profiles
+#    :alt: The first screen of a report: tiles, headline and drivers
 #
-# :doc:`/report` says what is on the page, and how to work with it.
+# :doc:`/report` explains the page and how to work with it.

@@ -1,7 +1,7 @@
 """Review the handwritten digits in the browser: ``python examples/review.py``.
 
-It clusters the 1,797 digits of scikit-learn with k-means, finds out which labels would come back, and serves the page.
-Decisions go to ``out/digits.decisions.jsonl``. Needs the extra ``report``.
+It clusters the 1,797 digits of scikit-learn with k-means, estimates which labels would hold up on a
+fresh sample, and serves the page. Decisions go to ``out/digits.decisions.jsonl``. Needs the extra ``report``.
 """
 
 from __future__ import annotations

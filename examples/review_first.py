@@ -1,9 +1,9 @@
 """
-Which labels should I look at first?
-====================================
+Which labels should I check first?
+==================================
 
-Ten clusters of handwritten digits, without the truth. Trust says how many labels would come back, which clusters
-are in trouble, and which images to look at first; the truth, which it has not seen, says how good that advice is.
+Ten clusters of handwritten digits. Trust estimates how many labels would hold up on a fresh sample, which clusters are
+weak, and which images to check first. The true digits, which it has not seen, show how good that advice is.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ digits = load_digits()
 labels = np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(digits.data)]
 
 # %%
-# One call. It prints how many labels would come back, each cluster, and its usual rival.
+# One call. It prints the share of labels that would hold up, and each cluster with its rival.
 result = trust(digits.data, labels)
 print(result)
 
@@ -30,12 +30,12 @@ result.plot()
 result.plot.gallery(digits.images, cmap="gray_r")
 
 # %%
-# The rows to review, the least sure first. How many of them are wrong? A label counts as wrong here if the image
-# shows another digit than most of its cluster.
+# The rows to review, by priority. How many of them are wrong? A label counts as wrong here if the image shows another
+# digit than most of its cluster.
 review = result.review("5%")
 print(review)
 
 majority = {letter: np.bincount(digits.target[labels == letter]).argmax() for letter in np.unique(labels)}
 wrong = digits.target != np.array([majority[letter] for letter in labels])
 first = result.review("5%").index
-print(f"wrong among the 5 % to review: {wrong[first].mean():.0%}, among all: {wrong.mean():.0%}")
+print(f"wrong among the 5% to review: {wrong[first].mean():.0%}, among all: {wrong.mean():.0%}")

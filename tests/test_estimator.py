@@ -52,7 +52,7 @@ def kmeans(k: int = 3) -> KMeans:
 
 def assert_same(one: AffinityResult, other: AffinityResult) -> None:
     """Check that two results are the same to the last bit."""
-    for name in ("affinity", "standard_error", "label", "classes", "empty_cell", "residual", "engine"):
+    for name in ("affinity", "standard_error", "label", "classes", "typicality"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
@@ -504,7 +504,7 @@ class TestSplitting:
 
     @staticmethod
     def assert_pieces(pieces: list[AffinityResult], whole: AffinityResult) -> None:
-        for name in ("affinity", "standard_error", "label", "empty_cell", "residual", "engine"):
+        for name in ("affinity", "standard_error", "label", "typicality"):
             joined = np.concatenate([getattr(piece, name) for piece in pieces])
             np.testing.assert_array_equal(joined, getattr(whole, name), err_msg=name)
 

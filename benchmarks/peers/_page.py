@@ -35,14 +35,12 @@ def write_page(path: Path, about: Path, docs: Path | None) -> str:
 
 
 def compared(theirs: float | str | None, ours: float | str | None) -> str:
-    """Return a time, and how many times faster or slower we are."""
+    """Return a time, and its ratio to ours; in bold where we are slower."""
     text = quantity(theirs, "s") if isinstance(theirs, float) else (theirs or "")
     if not isinstance(theirs, float) or not isinstance(ours, float):
         return text
     times = theirs / ours
-    if 0.95 < times < 1.05:
-        return f"{text}; even"
-    return f"{text}; {_digits(times)} x faster" if times >= 1.0 else f"{text}; **{_digits(1.0 / times)} x slower**"
+    return f"{text}, {_digits(times)}x" if times >= 0.95 else f"{text}, **{times:.2f}x**"
 
 
 def _ratios(scenes: Sequence[Scene], time_of: Callable[[Task, Scene], float | str | None]) -> str:
@@ -91,7 +89,7 @@ def _digits(value: float) -> str:
 
 
 def _draw(known: Known, path: Path) -> None:
-    """Draw seconds against points, scores alone and from nothing; an open triangle is a stop at the limit."""
+    """Draw seconds against points, without and with the clustering; an open triangle is a stop at the limit."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -101,7 +99,7 @@ def _draw(known: Known, path: Path) -> None:
     _panel(left, known, lambda task: ((task.name, "score"),), plt)
     _panel(right, known, lambda task: task.after, plt)
     left.set(title="scores of a given clustering", ylabel="seconds")
-    right.set(title="from nothing to scores")
+    right.set(title="including the clustering")
     right.legend(fontsize=8, frameon=False, bbox_to_anchor=(1.0, 1.0))
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=110, facecolor="white", bbox_inches="tight")

@@ -32,7 +32,7 @@ from allegiance.calibration import RowSample
 from allegiance.engines import Z95
 from allegiance.fitting import Fitted, PreparedInput
 from allegiance.influence import Kernel
-from allegiance.notebook import Card, Shown, count
+from allegiance.notebook import Card, CardMixin, count
 from allegiance.results import ATYPICAL, AffinityResult, FrameLike, count_by_cluster, distance_and_closeness
 
 if TYPE_CHECKING:
@@ -491,19 +491,19 @@ def _find_groups(then: Profile, now: Profile) -> list[Group]:
         taken = np.bincount(codes[inside], minlength=len(then.counts)) * weight
         groups.append(Group(float(taken.sum()), int(taken.argmax()), taken, rows[inside].mean(axis=0)))
     groups.sort(key=lambda group: -group.points)
-    lost, kept = _lost_points(then, now, max(now.n_points - sum(group.points for group in groups), 1.0)), []
+    lost, separate = _lost_points(then, now, max(now.n_points - sum(group.points for group in groups), 1.0)), []
     for group in groups:
         nearest, origin = group.cluster, int(lost.argmax())
         offset, shift = ((place - known[nearest])[used] / spread[used] for place in (group.center, moved[nearest]))
         if number[nearest].min(initial=np.inf) >= _GROUP_POINTS and shift @ offset >= 0.5 * np.linalg.norm(offset):
             lost[nearest] = 0.0
         elif lost[origin] < group.points / 2.0:
-            kept.append(group)
+            separate.append(group)
         else:
             lost[origin] = 0.0
             if group.taken[origin] < 0.9 * group.points:
-                kept.append(group._replace(cluster=origin, is_new=False))
-    return kept
+                separate.append(group._replace(cluster=origin, is_new=False))
+    return separate
 
 
 def _lost_points(then: Profile, now: Profile, outside: float) -> FloatArray:
@@ -565,7 +565,7 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PeriodComparison(Shown):
+class PeriodComparison(CardMixin):
     """What changed between two periods of data that one scorer labelled.
 
     ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.
@@ -828,9 +828,9 @@ def compare_profiles(
         findings += moved + _mix_findings(fitted.classes, mix, rest, left | which, gone, level)
     findings = findings or _atypical_findings(fitted.classes, atypical, level)
     findings.sort(key=lambda finding: -finding.severity)
-    shown = _compare_mix(then, now, [])._replace(p=mix.p)
+    raw_mix = _compare_mix(then, now, [])._replace(p=mix.p)
     return PeriodComparison(
-        tuple(findings), fitted.classes, then, now, level, shown, atypical, moves, frame or FrameLike()
+        tuple(findings), fitted.classes, then, now, level, raw_mix, atypical, moves, frame or FrameLike()
     )
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, is_sparse
-from allegiance.notebook import Card, Shown, count
+from allegiance.notebook import Card, CardMixin, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +65,8 @@ class Finding:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Drivers(Shown):
-    """The columns that separate the clusters. Built by :func:`drivers`, or ``result.drivers(data)``.
+class Drivers(CardMixin):
+    """The columns that separate the clusters. Returned by ``result.drivers(data)``.
 
     Attributes
     ----------
@@ -153,13 +153,13 @@ class Drivers(Shown):
         return plot_shares(self, ax)
 
     def _card(self) -> Card:
-        shown = list(self.shares.items())[:10]
+        top = list(self.shares.items())[:10]
         head, *lines = self.lines(most=12)
         return Card(
             title="Drivers of the clusters",
             lines=[*map(str, self.flags), head],
-            headings=("column", "share") if shown else (),
-            rows=[(name, f"{share:.0%}") for name, share in shown],
+            headings=("column", "share") if top else (),
+            rows=[(name, f"{share:.0%}") for name, share in top],
             words=("column",),
             notes=lines,
         )
@@ -213,12 +213,12 @@ def drivers(
     (('spent',), ['one column'])
     """
     labels = np.asarray(getattr(labels, "label", labels))
-    features, kept = _features(data, plan, names, labels, scale)
+    features, usable = _features(data, plan, names, labels, scale)
     index = nw.maybe_get_index(nw.from_native(data, pass_through=True)) if hasattr(data, "columns") else None
     ids = np.arange(labels.size) if ids is None and index is None else np.asarray(index if ids is None else ids)
     features.find_timestamps()
-    rows = kept[labels[kept].astype(str) != "-1"]
-    features.keep(np.isin(kept, rows))
+    rows = usable[labels[usable].astype(str) != "-1"]
+    features.keep(np.isin(usable, rows))
     classes, codes = np.unique(labels[rows], return_inverse=True)
     like = FrameLike.of(data).without_index()
     if classes.size < 2:
@@ -230,8 +230,8 @@ def drivers(
     separation = features.separation(codes, sizes[order])
     shares = features.shares(separation)
     rule, used, fidelity = _fit_rule(features, codes, classes, separation, place)
-    found = Drivers(shares, rule, used, fidelity, (), like)
-    flags = _flags(found, features, codes, classes, ids[rows], plan is not None)
+    result = Drivers(shares, rule, used, fidelity, (), like)
+    flags = _flags(result, features, codes, classes, ids[rows], plan is not None)
     return Drivers(shares, rule, used, fidelity, tuple(flags), like)
 
 
@@ -329,7 +329,7 @@ def _features(
 ) -> tuple[_Features, IntArray]:
     """Return the features of the data in any form, and the rows (m,) that have them."""
     n_rows = labels.size
-    kept = np.arange(n_rows)
+    usable = np.arange(n_rows)
     if plan is not None:
         if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(plan.names):
             matrix: Any = data
@@ -337,7 +337,7 @@ def _features(
             matrix = plan.matrix(data)
         else:
             matrix, used = plan.prepare(data)
-            kept = used if len(data) == n_rows else kept
+            usable = used if len(data) == n_rows else usable
         features = _from_plan(plan, matrix)
     else:
         frame = nw.from_native(data, pass_through=True, eager_only=True)
@@ -345,9 +345,9 @@ def _features(
             features = _from_frame(frame, labels, scale)
         else:
             features = _from_array(data, names, scale)
-    if features.matrix.shape[0] != kept.size:
+    if features.matrix.shape[0] != usable.size:
         raise ValueError(f"data has {features.matrix.shape[0]:,} rows but there are {n_rows:,} labels.")
-    return features, kept
+    return features, usable
 
 
 def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
@@ -573,7 +573,7 @@ def _entropy(codes: IntArray) -> float:
 
 
 def _flags(
-    found: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, has_plan: bool
+    result: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, has_plan: bool
 ) -> list[Finding]:
     """Return the warnings about the drivers, each with a remedy."""
 
@@ -582,10 +582,10 @@ def _flags(
             return f"--drop {_quoted(','.join(names))}"
         return f"data.drop(columns={list(names)!r})"
 
-    shares, flags = found.shares, list[Finding]()
+    shares, flags = result.shares, list[Finding]()
     by_name = {one.name: one for one in features.columns}
     d, sizes = len(shares), np.bincount(codes)
-    is_driver = {name: share >= max(_DRIVER, 1 / d) or name in found.rule_columns for name, share in shares.items()}
+    is_driver = {name: share >= max(_DRIVER, 1 / d) or name in result.rule_columns for name, share in shares.items()}
     top = next(iter(shares), "")
     if sizes.max() > _GIANT * codes.size:
         giant = f"{sizes.max():,} of {codes.size:,} rows are in cluster {classes[sizes.argmax()]}."
@@ -606,16 +606,16 @@ def _flags(
         by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
         text += " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
         flags.append(Finding("one column", (top,), text if by_scale else text.partition(" Its")[0], drop([top])))
-    used = found.rule_columns
-    beyond_chance = (found.fidelity - sizes.max() / codes.size) / max(1 - sizes.max() / codes.size, 1e-9)
+    used = result.rule_columns
+    beyond_chance = (result.fidelity - sizes.max() / codes.size) / max(1 - sizes.max() / codes.size, 1e-9)
     if (
-        found.fidelity >= _FAITHFUL
+        result.fidelity >= _FAITHFUL
         and beyond_chance >= 0.8
         and len(used) <= min(max(_SHORT_RULE, classes.size - 1), d / 2)
         and sum(shares[name] for name in used) >= _RULE_SHARE
         and not any(flag.kind == "one column" for flag in flags)
     ):
-        text = f"A short rule reproduces {found.fidelity:.0%} of the labels with {len(used)} of {d} columns"
+        text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
         flags.append(Finding("short rule", used, f"{text} ({_listed(used)}); the others hardly matter.", drop(used)))
     for group in _duplicate_drivers(features, is_driver):
         flags.append(Finding("duplicates", group, duplicates_text(group), drop(group[1:])))

@@ -96,22 +96,26 @@ class TestAgainstTheLongWay:
             assert comparison.best_by_point[row] == max(above, key=above.get)
             np.testing.assert_allclose(comparison.trust_above_chance[row], list(above.values()), rtol=1e-9)
 
-    def test_candidate_lines(self, compared):
+    def test_candidates_frame(self, compared):
         _, comparison = compared
-        lines = comparison.candidates()
-        assert [line.name for line in lines] == comparison.names
-        assert sum(line.best_for for line in lines) == 61
+        frame = comparison.candidates()
+        assert list(frame.columns) == [
+            *("name", "n_clusters", "labeled", "replication", "above_chance"),
+            *("firm", "borderline", "doubtful", "best_for", "stable"),
+        ]
+        assert frame.name.tolist() == comparison.names
+        assert frame.best_for.sum() == 61
         np.testing.assert_array_equal(comparison.n_firm[:60], 3)
-        for line, above in zip(lines, comparison.above_chance, strict=True):
-            result = comparison.results[line.name]
-            assert line.n_clusters == 3
-            assert line.labelled == 1.0
-            assert line.replication == result.replication
-            assert line.above_chance == above
-            assert line.firm == (result.verdict == "firm").sum()
-            assert line.firm + line.borderline + line.doubtful == 61
-            assert line.stable == result.stable.mean()
-            assert line.best_for == (comparison.best_by_point == line.name).sum()
+        np.testing.assert_array_equal(frame.above_chance, comparison.above_chance)
+        for row in frame.itertuples():
+            result = comparison.results[row.name]
+            assert row.n_clusters == 3
+            assert row.labeled == 1.0
+            assert row.replication == result.replication
+            assert row.firm == (result.verdict == "firm").sum()
+            assert row.firm + row.borderline + row.doubtful == 61
+            assert row.stable == result.stable.mean()
+            assert row.best_for == (comparison.best_by_point == row.name).sum()
 
     def test_seed_is_resolved_once(self, blobs):
         X, truth = blobs
@@ -139,7 +143,7 @@ class TestCandidates:
         assert comparison.results["dbscan"].label[-1] == -1
         assert np.isnan(comparison.trust[-1, 0])
         assert comparison.trust_above_chance[-1, 0] == 0.0
-        assert comparison.candidates()[0].labelled == 60 / 61
+        assert comparison.candidates().labeled[0] == 60 / 61
         assert "Noise has no label" in repr(comparison)
 
 
@@ -267,3 +271,12 @@ def test_prints_a_table_and_html(overlapping, validated):
     assert lines[5].startswith("consensus")
     assert validation.verdict in lines
     assert ">a &lt; b</td>" in validation._repr_html_()
+
+
+def test_a_bad_candidate_is_named_and_functions_are_clusterers(rng):
+    X = np.vstack([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 6])
+    y = np.repeat([0, 1], 40)
+    with pytest.raises(ValueError, match="clustering 'b': labels has 10 entries"):
+        compare_clusterings(X, {"a": y, "b": y[:10]})
+    comparison = compare_clusterings(X, {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)})
+    assert len(comparison.results) == 2

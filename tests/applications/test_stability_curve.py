@@ -100,7 +100,7 @@ class TestAnyParameter:
         assert curve.n_clusters.tolist() == [0, 3, 3, 1]
         assert curve.above_chance[[0, 3]].tolist() == [0.0, 0.0]
         assert curve.suggestion in (1.5, 2.0)
-        assert f"eps={curve.suggestion:g}, 3 clusters" in repr(curve)
+        assert f"eps = {curve.suggestion:g} (3 clusters) stands out" in repr(curve)
         assert curve.frame().columns[0] == "eps"
         assert "eps" in curve._repr_html_()
 

@@ -59,9 +59,9 @@ def test_times_add_up_and_failures_are_named():
 @pytest.mark.parametrize(
     ("theirs", "ours", "said"),
     [
-        (30.0, 2.0, "30 s; 15 x faster"),
-        (1.0, 2.5, "1 s; **2.5 x slower**"),
-        (2.0, 2.01, "2 s; even"),
+        (30.0, 2.0, "30 s, 15x"),
+        (1.0, 2.5, "1 s, **0.40x**"),
+        (2.0, 2.01, "2 s, 1.0x"),
         ("> 60 s", 2.0, "> 60 s"),
         (None, 2.0, ""),
     ],

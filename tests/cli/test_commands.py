@@ -17,7 +17,7 @@ def test_compare_ranks_candidates_and_writes_their_labels(flowers, tmp_path):
     words = ["compare", flowers, "--labels", "species", "--algorithm", "kmeans", "--algorithm", "gmm"]
     common = [*words, "--clusters", 3, "--resamples", 4]
     text = call(*common, "-o", tmp_path / "out.csv").stdout
-    assert text.startswith("3 clusterings of 60 points\nMost replication above chance: ")
+    assert text.startswith("3 clusterings of 60 points\nHighest replication above chance: ")
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["label_species"].tolist() == found["species"].tolist()
     assert {"trust_kmeans", "verdict_gmm", "best", "n_firm"} <= set(found)

@@ -53,7 +53,7 @@ def test_they_stand_behind_the_names_of_parameters_only():
     written = lines.copy()
     add_types(None, "function", "trust", trust, None, written)
     changed = {old: new for old, new in zip(lines, written, strict=True) if old != new}
-    assert changed["n_resamples"] == "n_resamples : int, default=20"
+    assert changed["n_resamples"] == "n_resamples : int, default=None"
     assert changed.keys() <= {*inspect.signature(trust).parameters}
 
 

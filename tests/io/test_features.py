@@ -94,7 +94,7 @@ def test_batches_of_any_size_and_start_give_the_same_rows(path, impute):
         after = used >= start
         if parts:
             np.testing.assert_array_equal(np.concatenate([part.X for part in parts]), matrix[after])
-            kept = pa.Table.from_batches([part.kept for part in parts])
+            kept = pa.Table.from_batches([part.passthrough for part in parts])
             np.testing.assert_array_equal(kept["row"], used[after])
             assert kept["y"].to_pylist() == table.read(typed=False)["y"].take(used[after]).to_pylist()
 
@@ -169,7 +169,7 @@ def test_rows_without_a_label_are_left_out(tmp_path):
     assert any("20 of 40 rows have no label" in str(one) for one in plan.findings)
     parts = list(Rows(table, plan, None, labels="segment", row="row").batches(7))
     assert np.concatenate([part.labels for part in parts]).tolist() == ["a", "b"] * 10
-    assert pa.Table.from_batches([part.kept for part in parts])["row"][:4].to_pylist() == [0, 1, 4, 5]
+    assert pa.Table.from_batches([part.passthrough for part in parts])["row"][:4].to_pylist() == [0, 1, 4, 5]
 
 
 def test_gaps_that_a_model_does_not_fill_are_named_at_once(tmp_path):

@@ -1,10 +1,9 @@
-"""What the scores are for: active, incremental and consensus clustering, and comparing clusterings."""
+"""Applications of the scores: active, incremental and consensus clustering, and comparing clusterings."""
 
 from __future__ import annotations
 
 from ._active import ActiveKMeans
 from ._compare import (
-    CandidateLine,
     ClusteringComparison,
     ConsensusValidation,
     compare_clusterings,
@@ -17,7 +16,6 @@ from ._stability_curve import StabilityCurve, reference_axes, stability_curve, u
 
 __all__ = [
     "ActiveKMeans",
-    "CandidateLine",
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",

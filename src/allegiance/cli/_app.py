@@ -183,7 +183,7 @@ class Program(click.Group):
         except _TerminatedError:
             self._write_stop("Terminated.")
             return _TERMINATED
-        except BrokenPipeError:
+        except (BrokenPipeError, SystemExit):  # click exits if a pipe is closed
             _silence_stdout()
             return FAILED if self.code is None else self.code
         except Exception as error:
@@ -211,12 +211,12 @@ class Program(click.Group):
 
     def _warner(self) -> Callable[..., None]:
         """Return a function that prints each warning once, in one line."""
-        shown: set[str] = set()
+        messages: set[str] = set()
 
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
             for_developers = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
-            if str(message) not in shown and not issubclass(category, for_developers):
-                shown.add(str(message))
+            if str(message) not in messages and not issubclass(category, for_developers):
+                messages.add(str(message))
                 self._write("warning", str(message))
                 if self.log is not None:
                     self.log.warned.append(str(message))
@@ -308,9 +308,9 @@ def begin(values: dict[str, Any], *, where: Sequence[str] = ()) -> Run:
     names = ("quiet", "verbose", "log_format")
     root.log = log = Log(**{name: values[name] for name in names})
     if values["verbose"]:
-        from allegiance._core.progress import watched
+        from allegiance._core.progress import show_remarks
 
-        context.with_resource(watched())
+        context.with_resource(show_remarks())
     data = tuple(values.get("data") or where)
     log.start(context.command.name or "", ", ".join(data))
     parts = pick(Reading, values), pick(Features, values), pick(Trust, values), pick(Output, values)

@@ -145,7 +145,7 @@ def _missing_by_column(values: tuple[str, ...], columns: list[str]) -> dict[str,
         is_own = bool(equals) and column in words
         for name in [column] if is_own else words:
             words[name].append(rest if is_own else value)
-    return {name: found for name, found in words.items() if found}
+    return {name: values for name, values in words.items() if values}
 
 
 def plan_features(features: Features, table: Table, *, labels: Any = None) -> FeaturePlan:
@@ -367,7 +367,7 @@ def load_points(table: Table, plan: FeaturePlan, labels: str | None, *, typed: b
     row = free_name("row", table.columns)
     rows = Rows(table, plan, None, labels=labels, keep=table.columns, row=row, typed=typed)
     batches = list(rows.batches(BATCH_ROWS))
-    columns = pa.Table.from_batches([batch.kept for batch in batches])
+    columns = pa.Table.from_batches([batch.passthrough for batch in batches])
     X = np.concatenate([batch.X for batch in batches]) if len(batches) > 1 else batches[0].X
     values = None if labels is None else np.concatenate([batch.labels for batch in batches])
     return Points(X, values, columns)

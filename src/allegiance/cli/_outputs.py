@@ -157,6 +157,7 @@ class RunRecord:
     def write(self, code: int, summary: dict[str, Any]) -> None:
         """Write the record, after all outputs are complete."""
         from allegiance.io import write_whole
+        from allegiance.io.saved import library_versions
 
         if self._path is None:
             return
@@ -174,13 +175,6 @@ class RunRecord:
             "run": self._wanted,
         }
         write_whole(self._path, json.dumps(finite(values), indent=1, default=str).encode())
-
-
-def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that can change a score."""
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")}
 
 
 def _stamp(path: str) -> list[Any]:
@@ -222,7 +216,7 @@ def write_rows(path: str | None, rows: Any, run: Run, **settings: Any) -> None:
 
 def score_names(columns: Any, scores: Any) -> dict[str, str]:
     """Return the output names of the scores by their library names; if any is taken, all get a prefix."""
-    wanted = {name: shown for name, shown in _SCORES.items() if name in scores}
+    wanted = {name: output_name for name, output_name in _SCORES.items() if name in scores}
     if "trust" not in wanted:
         wanted = {"label": "cluster", "own_affinity": "own_affinity", "rival": "rival", "priority": "priority"}
     return free_names(columns, wanted)
@@ -231,6 +225,6 @@ def score_names(columns: Any, scores: Any) -> dict[str, str]:
 def free_names(columns: Any, wanted: dict[str, str]) -> dict[str, str]:
     """Return names for new columns: as wanted, or with a prefix if the table has any of them."""
     prefix, number = "", 1
-    while any(prefix + shown in columns for shown in wanted.values()):
+    while any(prefix + output_name in columns for output_name in wanted.values()):
         prefix, number = "allegiance_" if number == 1 else f"allegiance{number}_", number + 1
-    return {name: prefix + shown for name, shown in wanted.items()}
+    return {name: prefix + output_name for name, output_name in wanted.items()}

@@ -85,7 +85,7 @@ def compare(**values: Any) -> int:
             "best": comparison.best,
             "firm_in_all": int((firm == len(comparison.names)).sum()),
             "firm_in_none": int((firm == 0).sum()),
-            "candidates": [line._asdict() for line in comparison.candidates()],
+            "candidates": comparison.candidates().to_dict(orient="records"),
             "estimated_by": {name: result.summary().note for name, result in comparison.results.items()},
         }
         print_json({**summary, "notes": run.log.notes, "output": run.output.output})

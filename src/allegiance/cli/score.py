@@ -24,7 +24,7 @@ from ._inputs import (
     prepare,
     score_points,
 )
-from ._outputs import RunRecord, check_inputs, check_outputs, library_versions, open_output, score_names, write_rows
+from ._outputs import RunRecord, check_inputs, check_outputs, open_output, score_names, write_rows
 from ._summary import Facts, as_values, collect_problems, print_facts, source_facts, summary_sections
 from .audit import write_sheet
 
@@ -239,8 +239,8 @@ def _columns(
 ) -> tuple[list[str], dict[str, str], list[str]]:
     """Return the input columns that are written, the output names of scores, and the review columns on the screen."""
     ids = ids_of(run.features, plan, table) or [row]
-    kept = ids if run.output.scores_only else list(table.columns)
-    names = score_names(kept, scores)
+    inputs = ids if run.output.scores_only else list(table.columns)
+    names = score_names(inputs, scores)
     if run.output.scores_only:
         names |= {name: free_name(name, [*ids, *names.values()]) for name in scores if name not in names}
     first = [
@@ -248,7 +248,7 @@ def _columns(
     ]
     if "trust" in names and "own_affinity" in names:
         first.remove(names["own_affinity"])
-    return kept, names, [*ids, *([run.features.text] if run.features.text else []), *first, "reason"]
+    return inputs, names, [*ids, *([run.features.text] if run.features.text else []), *first, "reason"]
 
 
 def _review_request(run: Run, n_rows: int) -> ReviewRequest:
@@ -272,16 +272,16 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
     points = load_points(table, plan, run.features.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
     result, scorer = score_points(run, points, plan, scorer)
     fitted, scores, whole = scorer.fitted_, result._columns(), points.columns
-    kept, names, columns = _columns(run, plan, table, whole.column_names[0], scores)
-    for name, shown in names.items():
-        if shown in whole.column_names:  # a column that --scores-only does not write
-            whole = whole.drop_columns([shown])
-        whole = whole.append_column(shown, pa.array(scores[name]))
+    inputs, names, columns = _columns(run, plan, table, whole.column_names[0], scores)
+    for name, output_name in names.items():
+        if output_name in whole.column_names:  # a column that --scores-only does not write
+            whole = whole.drop_columns([output_name])
+        whole = whole.append_column(output_name, pa.array(scores[name]))
     review = take_review(whole, list_review(result, _review_request(run, len(result))))
     run.log.step("describing clusters")
     typed = typed_columns(points, table)
     facts = describe_memory(run, table, plan, points, result, scorer, typed, review, columns)
-    written, ids = [*kept, *names.values()], ids_of(run.features, plan, table)
+    written, ids = [*inputs, *names.values()], ids_of(run.features, plan, table)
     if sink is not None:
         sink.percent = [names[name] for name in ("trust", "own_affinity") if name in names]
         sink.summary = summary_sections(facts)
@@ -289,7 +289,7 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
             sink.write(whole.select(written))
         run.log.wrote(str(output.output))
     _write_review(run, facts, [*written, review.column_names[-2]], names)
-    write_sheet(run, result, whole, [*(ids or kept[:1]), *(name for name in plan.used if name not in ids)], names)
+    write_sheet(run, result, whole, [*(ids or inputs[:1]), *(name for name in plan.used if name not in ids)], names)
     if output.report is not None:
         from allegiance.io import write_whole
         from allegiance.report import render_report
@@ -339,14 +339,14 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     else:
         sink = open_output(output.output, run, model_id=model_id)
     row = free_name("row", table.columns)
-    kept, names, columns = _columns(run, plan, table, row, fitted.empty_result(FrameLike(), None)._columns())
+    inputs, names, columns = _columns(run, plan, table, row, fitted.empty_result(FrameLike(), None)._columns())
     rows = Rows(
         table,
         plan,
         None,
         labels=run.features.labels,
-        keep=[name for name in kept if name != row],
-        row=row if row in kept else None,
+        keep=[name for name in inputs if name != row],
+        row=row if row in inputs else None,
         typed=sink.format not in ("csv", "tsv"),
     )
     profiler = Profiler(fitted, plan)
@@ -358,7 +358,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
         rows,
         fitted,
         sink,
-        names=kept,
+        names=inputs,
         scores=names,
         batch_rows=output.batch_rows or BATCH_ROWS,
         verbose=log.progress,
@@ -373,10 +373,10 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         if rows.tap is not None:
             profiler.read(rows)
-    found, descriptions = _describe_stream(run, table, plan, fitted, done.summary)
-    facts = _facts(run, table, plan, done.summary, found, descriptions, done.review, columns, model_id)
+    column_drivers, descriptions = _describe_stream(run, table, plan, fitted, done.summary)
+    facts = _facts(run, table, plan, done.summary, column_drivers, descriptions, done.review, columns, model_id)
     reasons = [] if done.review is None else [done.review.column_names[-2]]
-    _write_review(run, facts, [*kept, *names.values(), *reasons], names)
+    _write_review(run, facts, [*inputs, *names.values(), *reasons], names)
     return _Scored(facts, scorer, model_id, profiler.total, dict(done.skipped))
 
 
@@ -390,14 +390,14 @@ def _describe_stream(
     from allegiance.io.saved import predict_points
     from allegiance.report import center_descriptions
 
-    found, descriptions = None, list[Any]()
+    column_drivers, descriptions = None, list[Any]()
     if fitted.centers is not None:
         sizes = [line.points for line in summary.clusters if line.name is not None]
         descriptions = center_descriptions(fitted.centers, np.array(sizes), plan)
     if run.trust.model is None:
         X = np.asarray(plan.prepare(table.sample(_DRIVER_ROWS, plan.used))[0], np.float64)
-        found = drivers(predict_points(fitted, None, X), X, plan=plan)
-    return found, descriptions
+        column_drivers = drivers(predict_points(fitted, None, X), X, plan=plan)
+    return column_drivers, descriptions
 
 
 def describe_memory(
@@ -410,22 +410,22 @@ def describe_memory(
 
     ids = ids_of(run.features, plan, table)
     names = points.columns.column(ids[0]).to_numpy(zero_copy_only=False) if ids else None
-    found = drivers(result, points.X, plan=plan, ids=names)
+    column_drivers = drivers(result, points.X, plan=plan, ids=names)
     descriptions, identity = _describe(result, columns, plan), model_id(scorer.fitted_, plan)
-    return _facts(run, table, plan, result.summary(), found, descriptions, review, listed, identity)
+    return _facts(run, table, plan, result.summary(), column_drivers, descriptions, review, listed, identity)
 
 
 def _facts(
-    run: Run, table: Table, plan: FeaturePlan, summary: Summary, found: Any, descriptions: Any, review: Any,
+    run: Run, table: Table, plan: FeaturePlan, summary: Summary, column_drivers: Any, descriptions: Any, review: Any,
     columns: Sequence[str], model_id: str,
 ) -> Facts:  # fmt: skip
-    problems = collect_problems(summary, found, plan)
+    problems = collect_problems(summary, column_drivers, plan)
     if review is not None:
         columns = [review.column_names[-2] if name == "reason" else name for name in columns]
         columns = [name for name in columns if name in review.column_names]
         review = review.drop_columns([review.column_names[-1]])
     source = source_facts(run, table, plan, model_id)
-    return Facts(summary, plan, problems, found, descriptions, review, columns, source)
+    return Facts(summary, plan, problems, column_drivers, descriptions, review, columns, source)
 
 
 def _write_review(run: Run, facts: Facts, columns: list[str], names: dict[str, str]) -> None:
@@ -529,18 +529,17 @@ def _compare_with_baseline(run: Run, scored: _Scored) -> Any:
 
 def _save(run: Run, scored: _Scored, plan: FeaturePlan, table: Table, values: dict[str, Any]) -> None:
     """Save the model, with the profile of its data and its provenance."""
-    import platform
     from copy import copy
     from dataclasses import replace
     from datetime import UTC, datetime
 
     from allegiance.io import Model
+    from allegiance.io.saved import library_versions
 
     figures = ("cluster", "points", "replication", "name")
     about = {
         **provenance(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
         "libraries": library_versions(),
         "files": list(table.files) or [table.where],
         "rows": values["rows"],

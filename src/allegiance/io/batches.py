@@ -48,7 +48,7 @@ class Batch(NamedTuple):
     X: Any
     """(m, d) numbers, or a frame for transformers that find columns by name."""
     labels: AnyArray | None
-    kept: pa.RecordBatch
+    passthrough: pa.RecordBatch
     """The columns to carry over."""
     first: int
     """The number of its first row in the table."""
@@ -104,8 +104,8 @@ class Rows:
         schema = self.table.schema_of(self.keep, typed=self._typed)
         if self._row is not None:
             schema = schema.insert(0, pa.field(self._row, pa.int64()))
-        kept = pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
-        return Batch(np.empty((0, len(self.names))), None, kept, 0, 0)
+        passthrough = pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+        return Batch(np.empty((0, len(self.names))), None, passthrough, 0, 0)
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield batches of ``rows`` rows of the table, from row ``start`` to ``stop``, fewer in wide tables.
@@ -123,26 +123,26 @@ class Rows:
                 X, numbers = pa.Table.from_batches([batch.select(self.used)]).to_pandas(), np.arange(batch.num_rows)
             else:
                 X, numbers = self.plan.prepare(batch)
-            others, found = batch.select(self._others), None
+            others, values = batch.select(self._others), None
             if numbers.size < batch.num_rows:
                 others = others.take(pa.array(numbers))
             if self.labels is not None:
                 column = self.table.typed(others.select([self.labels])).column(0)
-                found, present = label_values(column, self.labels, self.table.where)
+                values, present = label_values(column, self.labels, self.table.where)
                 if not present.all():
-                    X, numbers, found = X[present], numbers[present], found[present]
+                    X, numbers, values = X[present], numbers[present], values[present]
                     others = others.filter(pa.array(present))
-            kept = others.select(self.keep)
+            passthrough = others.select(self.keep)
             if self._typed:
-                kept = self.table.typed(kept)
+                passthrough = self.table.typed(passthrough)
             if self._row is not None:
-                columns = [pa.array(start + numbers), *kept.columns]
-                kept = pa.RecordBatch.from_arrays(columns, [self._row, *kept.schema.names])
-            made = Batch(X, found, kept, start, end)
-            del batch, X, others, kept  # or they would be held while the next ones are read
+                columns = [pa.array(start + numbers), *passthrough.columns]
+                passthrough = pa.RecordBatch.from_arrays(columns, [self._row, *passthrough.schema.names])
+            prepared = Batch(X, values, passthrough, start, end)
+            del batch, X, others, passthrough  # or they would be held while the next ones are read
             if self.tap is not None:
-                self.tap(made)
-            yield made
+                self.tap(prepared)
+            yield prepared
             start = end
 
     def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
@@ -195,11 +195,11 @@ class BatchScorer:
                 result = self.fitted.score_prepared(points, top)
         scores = result._columns(details=self.details)
         if self.scores is not None:
-            scores = {shown: scores[name] for name, shown in self.scores.items()}
+            scores = {output_name: scores[name] for name, output_name in self.scores.items()}
         twice = [name for name in self.names if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
-        arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
+        arrays = [*batch.passthrough.columns, *(pa.array(values) for values in scores.values())]
         facts: dict[bytes, Any] = {SUMMARY: result.summary().to_json()}
         if self.review is not None:
             facts[REVIEW] = _pack(list_review(result, self.review))
@@ -220,7 +220,7 @@ def list_review(result: AffinityResult, request: ReviewRequest) -> pa.Table:
     order = result.trust if request.by == "trust" and result._calibrated else result._ranking
     rows = review_rows(order, None)
     if not request.with_firm:
-        rows = rows[result._standing[rows] != FIRM]
+        rows = rows[result._verdicts[rows] != FIRM]
     rows = rows[: request.size]
     reasons = pa.array(result._reasons(rows).tolist(), pa.string())
     return pa.table({"row": pa.array(rows), ORDER: pa.array(order[rows]), "reason": reasons})
@@ -277,23 +277,23 @@ def score_arrow(
     details: bool,
 ) -> Any:
     """Score a record batch or a table; see :meth:`AffinityScorer.score_arrow`."""
-    given = as_arrow(data)
-    table = open_table(given)
-    kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
+    arrow = as_arrow(data)
+    table = open_table(arrow)
+    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
     fitted = fitted_of(model)
     known: Any = model.plan.used if isinstance(model, Model) else columns
     known = fitted.columns.known_names if known is None else known
-    table.check_columns([*(known if known is not None else []), *kept, *([labels] if labels else [])])
+    table.check_columns([*(known if known is not None else []), *output_names, *([labels] if labels else [])])
     top = None if top is None else check_count(top, "top")
-    score = BatchScorer(fitted, list(kept.values()), table.where, top=top, details=details)
-    rows = rows_for(model, table, columns, labels=labels, keep=list(kept), typed=True)
-    empty = pa.RecordBatch.from_pylist([], pa.schema([table.schema.field(name) for name in kept]))
+    score = BatchScorer(fitted, list(output_names.values()), table.where, top=top, details=details)
+    rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), typed=True)
+    empty = pa.RecordBatch.from_pylist([], pa.schema([table.schema.field(name) for name in output_names]))
     nothing = Batch(np.empty((0, len(rows.names))), None, empty, 0, 0)
-    parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(given.num_rows, 1))]
-    found = pa.Table.from_batches(parts or [score(nothing).replace_schema_metadata(None)])
-    if isinstance(given, pa.Table):
-        return found
-    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in found.columns], schema=found.schema)
+    parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(arrow.num_rows, 1))]
+    scores = pa.Table.from_batches(parts or [score(nothing).replace_schema_metadata(None)])
+    if isinstance(arrow, pa.Table):
+        return scores
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in scores.columns], schema=scores.schema)
 
 
 def summarize_arrow(
@@ -332,9 +332,9 @@ def summarize_arrow(
     rows = rows_for(model, table, columns, labels=labels)
     nothing = np.empty((0, len(rows.names)))
     summaries = []
-    for X, found, first in [*((b.X, b.labels, b.first) for b in rows.batches(BATCH_ROWS)), (nothing, None, 0)]:
+    for X, values, first in [*((b.X, b.labels, b.first) for b in rows.batches(BATCH_ROWS)), (nothing, None, 0)]:
         if len(X):
-            result = fitted.score_prepared(fitted.prepare_input(X, found, named=hasattr(X, "columns")), 1)
+            result = fitted.score_prepared(fitted.prepare_input(X, values, named=hasattr(X, "columns")), 1)
         else:
             result = fitted.empty_result(FrameLike(), 1)
         part = result.summary()

@@ -189,7 +189,7 @@ class DaskChunks:
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions.with_lengths()
         self.n_features = partitions.n_features
-        self.labelled = partitions.labels is not None
+        self.has_labels = partitions.labels is not None
 
     def total(self, summarise: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any] | None = None) -> Any:
         """Summarize each partition on its worker, and merge neighbors, pair by pair."""
@@ -237,8 +237,8 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
         return scorer.fit(partitions.sample(_SAMPLE_ROWS, Specification.of(scorer).settings.seed))
     columns = Columns(partitions.n_features, partitions.names)
     # One thread: partitions already run in parallel.
-    found = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
-    fitted = found.fitted if found.sample is None else calibrate_fitted(found.fitted, found.sample)
+    result = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
+    fitted = result.fitted if result.sample is None else calibrate_fitted(result.fitted, result.sample)
     scorer._set_fitted(fitted)
     # Lazy: labels that were passed are known already, and others may not fit into memory.
     scorer.labels_ = predict_lazily(fitted, X) if labels is None else labels

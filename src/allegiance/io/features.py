@@ -111,17 +111,17 @@ def propose(
         impute = None if raw else "median"
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
-    ids, labelled, kept = (_listed(names) for names in (id, labels, keep))
+    ids, label_columns, passthrough = (_listed(names) for names in (id, labels, keep))
     chosen, dropped, encoded = (_matched(names, source.columns) for names in (features, drop, one_hot))
-    lacking, ignored = source.partial_columns([*ids, *labelled, *kept, *chosen, *encoded])
+    lacking, ignored = source.partial_columns([*ids, *label_columns, *passthrough, *chosen, *encoded])
     dropped = [name for name in dropped if name not in ignored and name not in lacking]
-    source.check_columns([*ids, *labelled, *kept, *chosen, *dropped, *encoded])
+    source.check_columns([*ids, *label_columns, *passthrough, *chosen, *dropped, *encoded])
     if missing := [name for name in lacking if name not in _listed(drop)]:
         source.check_columns(missing)
     asked = {*chosen, *encoded}
     both = [
         f"column {name!r} is a feature and in {option}= (--{option}) too: leave it out of one."
-        for option, names in (("labels", labelled), ("id", ids), ("drop", dropped))
+        for option, names in (("labels", label_columns), ("id", ids), ("drop", dropped))
         for name in names
         if name in asked
     ]
@@ -134,18 +134,18 @@ def propose(
     roles = {
         **dict.fromkeys(others, ("left out", "not among the features")),
         **dict.fromkeys(dropped, ("left out", "as asked")),
-        **dict.fromkeys(kept, ("kept", "as asked")),
+        **dict.fromkeys(passthrough, ("kept", "as asked")),
         **dict.fromkeys(ids, ("id", "as asked")),
-        **dict.fromkeys(labelled, ("label", "")),
+        **dict.fromkeys(label_columns, ("label", "")),
     }
     columns, problems = [], []
-    for name, found in profile.columns.items():
-        category = found.kind == "text" or name in encoded or _is_yes_or_blank(found)
-        unfit = _unfit(found, category, name in asked, raw, name in source.annotations)
+    for name, stats in profile.columns.items():
+        category = stats.kind == "text" or name in encoded or _is_yes_or_blank(stats)
+        unfit = _unfit(stats, category, name in asked, raw, name in source.annotations)
         if name in roles or unfit:
-            columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=found.n_missing))
+            columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=stats.n_missing))
         else:
-            columns.append(_feature(found, category, impute))
+            columns.append(_feature(stats, category, impute))
         if unfit and name in asked and name not in roles:
             text = f"column {name!r} {unfit}. Leave it out of features=, or drop it."
             problems.append(Finding("column", (name,), text, quoted("--drop", [name]), "error"))
@@ -162,58 +162,58 @@ def propose(
     return plan
 
 
-def _is_yes_or_blank(found: ColumnProfile) -> bool:
+def _is_yes_or_blank(profile: ColumnProfile) -> bool:
     """Tell whether a column of numbers has one value or none: 1 for yes, blank for no."""
-    one_value = found.kind == "number" and found.values is not None and len(found.values) == 1
-    return one_value and found.n_missing > 0 and not found.missing_words
+    one_value = profile.kind == "number" and profile.values is not None and len(profile.values) == 1
+    return one_value and profile.n_missing > 0 and not profile.missing_words
 
 
-def _unfit(found: ColumnProfile, category: bool, asked: bool, raw: bool, annotation: bool) -> str:
+def _unfit(profile: ColumnProfile, category: bool, asked: bool, raw: bool, annotation: bool) -> str:
     """Return why a column cannot be a feature, or should not be one without being asked for; empty if it can."""
-    values, present = found.values or {}, found.n_rows - found.n_missing
-    many = len(values) > _MOST_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or found.unique
-    constant = found.min == found.max and not found.infinite
-    id_like = found.kind == "number" and found.integer and is_id_name(found.name) and not found.unique
-    mostly = found.n_missing > _MOSTLY_MISSING * found.n_rows
-    rare = len(values) == 1 and present < max(5, 0.01 * found.n_rows)
+    values, present = profile.values or {}, profile.n_rows - profile.n_missing
+    many = len(values) > _MOST_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or profile.unique
+    constant = profile.min == profile.max and not profile.infinite
+    id_like = profile.kind == "number" and profile.integer and is_id_name(profile.name) and not profile.unique
+    mostly = profile.n_missing > _MOSTLY_MISSING * profile.n_rows
+    rare = len(values) == 1 and present < max(5, 0.01 * profile.n_rows)
     is_junk = bool(values) and not any(letter.isalnum() for text in values for letter in text)
     longest = sorted(map(len, values))[len(values) // 2] if values else 0
     for applies, reason in (
-        (found.kind == "empty" or is_junk, "has no values"),
-        (found.kind == "other", f"is of type {found.type}"),
-        (category and found.values is None, _too_many(found)),
+        (profile.kind == "empty" or is_junk, "has no values"),
+        (profile.kind == "other", f"is of type {profile.type}"),
+        (category and profile.values is None, _too_many(profile)),
         (asked, ""),
         (annotation, "describes observations (obs)"),
-        (category and len(values) == 1 and not found.n_missing, f"is always {next(iter(values), '')[:40]!r}"),
-        (mostly and (len(values) != 1 or rare), f"is {found.n_missing / found.n_rows:.0%} missing"),
+        (category and len(values) == 1 and not profile.n_missing, f"is always {next(iter(values), '')[:40]!r}"),
+        (mostly and (len(values) != 1 or rare), f"is {profile.n_missing / profile.n_rows:.0%} missing"),
         (category and raw, "is not a number"),
-        (category and many, _too_many(found)),
+        (category and many, _too_many(profile)),
         (category and longest > _LONG_TEXT, "is free text"),
         (category, ""),
-        (constant, f"is always {_one_value(found)}{' or missing' if found.n_missing else ''}"),
-        (id_like and (found.values is None or len(values) > _MOST_CATEGORIES), "is named like an identifier"),
+        (constant, f"is always {_one_value(profile)}{' or missing' if profile.n_missing else ''}"),
+        (id_like and (profile.values is None or len(values) > _MOST_CATEGORIES), "is named like an identifier"),
     ):
         if applies:
             return reason
     return ""
 
 
-def _too_many(found: ColumnProfile) -> str:
-    odd = f" ({found.remark})" if found.remark else ""
-    if found.unique:
+def _too_many(profile: ColumnProfile) -> str:
+    odd = f" ({profile.remark})" if profile.remark else ""
+    if profile.unique:
         return "has a different text in every row" + odd
-    if found.distinct_share > 0.5:
-        return f"is free text; {found.distinct_share:.0%} of its values are different" + odd
-    count = "more than 1,000" if found.values is None else f"{len(found.values):,}"
+    if profile.distinct_share > 0.5:
+        return f"is free text; {profile.distinct_share:.0%} of its values are different" + odd
+    count = "more than 1,000" if profile.values is None else f"{len(profile.values):,}"
     return f"has {count} distinct texts, too many to encode" + odd
 
 
-def _one_value(found: ColumnProfile) -> str:
+def _one_value(profile: ColumnProfile) -> str:
     """Return the only value of a column as a person would write it: days as a date."""
-    if found.kind != "date":
-        return f"{found.min:g}"
-    moment = as_times(np.array(found.min))
-    return str(moment.astype("datetime64[D]" if found.min.is_integer() else "datetime64[s]"))
+    if profile.kind != "date":
+        return f"{profile.min:g}"
+    moment = as_times(np.array(profile.min))
+    return str(moment.astype("datetime64[D]" if profile.min.is_integer() else "datetime64[s]"))
 
 
 def _listed(names: Any) -> list[str]:
@@ -224,27 +224,27 @@ def _listed(names: Any) -> list[str]:
 
 def _matched(patterns: Any, names: Sequence[str]) -> list[str]:
     """Return columns by name or by pattern; a pattern that matches nothing stays, to be named in an error."""
-    found: list[str] = []
+    columns: list[str] = []
     for part in _listed(patterns):
         matched = [part] if part in names else [name for name in names if fnmatchcase(name, part)]
-        found.extend(matched or [part])
-    return list(dict.fromkeys(found))
+        columns.extend(matched or [part])
+    return list(dict.fromkeys(columns))
 
 
-def _feature(found: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
+def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
     """Return the plan of a feature, with all that its application needs."""
-    plan = ColumnPlan(found.name, "feature", kind=found.kind, missing=found.missing, n_missing=found.n_missing)
+    plan = ColumnPlan(profile.name, "feature", kind=profile.kind, missing=profile.missing, n_missing=profile.n_missing)
     if not category:
-        plan.reason = "numbers" if found.kind == "number" else "dates, in days"
-        plan.reading, plan.center, plan.fill = found.reading, found.mean, found.median
-        plan.spread = found.std if found.std > 0 and np.isfinite(found.std) else 1.0
+        plan.reason = "numbers" if profile.kind == "number" else "dates, in days"
+        plan.reading, plan.center, plan.fill = profile.reading, profile.mean, profile.median
+        plan.spread = profile.std if profile.std > 0 and np.isfinite(profile.std) else 1.0
         return plan
     plan.kind = "category"
-    counts = Counter(found.values or {})
+    counts = Counter(profile.values or {})
     plan.categories = sorted(counts, key=_natural)
-    if found.n_missing and (impute == "median" or len(counts) == 1):
+    if profile.n_missing and (impute == "median" or len(counts) == 1):
         plan.categories.append(MISSING)
-        counts[MISSING] = found.n_missing
+        counts[MISSING] = profile.n_missing
     shares = np.array([counts[category] for category in plan.categories]) / max(sum(counts.values()), 1)
     plan.center = [float(share) for share in shares]
     total = float((shares * (1 - shares)).sum())
@@ -261,32 +261,32 @@ def _natural(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def _is_identifier(found: ColumnProfile, n_rows: int) -> bool:
+def _is_identifier(profile: ColumnProfile, n_rows: int) -> bool:
     """Tell whether a column of whole numbers identifies rows: it counts, or is unique and named or spread like one."""
-    if found.kind != "number" or not found.integer:
+    if profile.kind != "number" or not profile.integer:
         return False
-    if is_counter_name(found.name):
-        return found.distinct_share > 0.5
-    if found.counting:
+    if is_counter_name(profile.name):
+        return profile.distinct_share > 0.5
+    if profile.counting:
         # In a handful of rows, numbers that count may be a coincidence.
-        return is_id_name(found.name) or n_rows >= _ENOUGH
-    if is_id_name(found.name):
-        return found.unique or (n_rows >= _ENOUGH and found.distinct_share > _NEARLY_UNIQUE)
+        return is_id_name(profile.name) or n_rows >= _ENOUGH
+    if is_id_name(profile.name):
+        return profile.unique or (n_rows >= _ENOUGH and profile.distinct_share > _NEARLY_UNIQUE)
     # Random numbers from so narrow a range would collide: these were handed out.
-    collisions = n_rows * n_rows / (2 * max(found.max - found.min, 1.0))
-    return found.unique and n_rows >= 50 and collisions > 10
+    collisions = n_rows * n_rows / (2 * max(profile.max - profile.min, 1.0))
+    return profile.unique and n_rows >= 50 and collisions > 10
 
 
 def _choose_id(columns: list[ColumnPlan], profile: Profile, asked: set[str], ids: list[str]) -> None:
     """Give the best identifier among the columns its role, unless one was named; others like it are left out."""
     ranked: list[tuple[int, int, ColumnPlan]] = []
     for place, column in enumerate(columns):
-        found = profile.columns[column.name]
+        stats = profile.columns[column.name]
         free = column.role in ("feature", "left out") and column.reason != "as asked" and column.name not in asked
         if not free or column.kind == "category" or profile.n_rows < 3:
             continue
-        text = found.kind == "text" and found.unique
-        if text or _is_identifier(found, profile.n_rows):
+        text = stats.kind == "text" and stats.unique
+        if text or _is_identifier(stats, profile.n_rows):
             ranked.append((0 if is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
     ranked.sort(key=lambda entry: entry[:2])
     usable = [entry[2] for entry in ranked if profile.columns[entry[2].name].unique]
@@ -366,9 +366,9 @@ def _problems(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         text += " Pass features= (--features) or one_hot= (--one-hot) to use one of them."
         problems.append(Finding("column", (), text, level="error"))
     for name in plan.used:
-        found = profile.columns[name]
-        if found.infinite:
-            text = f"column {name!r} has {found.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
+        stats = profile.columns[name]
+        if stats.infinite:
+            text = f"column {name!r} has {stats.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
             text += f" (--missing {name}=inf), or drop it."
             problems.append(Finding("infinite", (name,), text, quoted("--drop", [name]), "error"))
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
@@ -401,13 +401,13 @@ def _facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         repeat = "row repeats an earlier one" if n_copies == 1 else "rows repeat an earlier one"
         add("duplicate rows", (), f"{n_copies:,} {repeat} in all columns.")
     for column in plan.features:
-        found = profile.columns[column.name]
-        if found.strays and column.kind != "category":
-            cells = join_names((f"{text[:30]!r} in row {row + 1:,}" for row, text in found.strays.items()), 3)
-            text = f"{count(len(found.strays), 'cell')} of {column.name!r} not a {column.kind}, so missing: {cells}."
+        stats = profile.columns[column.name]
+        if stats.strays and column.kind != "category":
+            cells = join_names((f"{text[:30]!r} in row {row + 1:,}" for row, text in stats.strays.items()), 3)
+            text = f"{count(len(stats.strays), 'cell')} of {column.name!r} not a {column.kind}, so missing: {cells}."
             add("strays", (column.name,), text)
-        if found.remark and found.kind in ("number", "date"):
-            add("ambiguous", (column.name,), f"{column.name!r}: {found.remark}.")
+        if stats.remark and stats.kind in ("number", "date"):
+            add("ambiguous", (column.name,), f"{column.name!r}: {stats.remark}.")
     for name in plan.labels:
         if n_missing := profile.columns[name].n_missing:
             add("labels", (name,), f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out.")
@@ -449,13 +449,13 @@ def _missing_facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
     return facts
 
 
-def _is_code(found: ColumnProfile) -> bool:
+def _is_code(profile: ColumnProfile) -> bool:
     """Tell whether whole numbers are named and spread like codes of categories."""
-    few_values = found.values is not None and 2 < len(found.values) <= _MOST_CATEGORIES
+    few_values = profile.values is not None and 2 < len(profile.values) <= _MOST_CATEGORIES
     if (
-        found.kind == "number"
-        and found.integer
-        and re.search(r"(?:zip|zip_?code|postcode|postal_?code|plz)$", found.name, re.I)
+        profile.kind == "number"
+        and profile.integer
+        and re.search(r"(?:zip|zip_?code|postcode|postal_?code|plz)$", profile.name, re.I)
     ):
         return True
-    return few_values and found.integer and found.min >= 0 and _CODE_NAME.search(found.name) is not None
+    return few_values and profile.integer and profile.min >= 0 and _CODE_NAME.search(profile.name) is not None

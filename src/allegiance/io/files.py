@@ -149,15 +149,15 @@ def _upload(local: str, url: str, force: bool) -> None:
         raise
 
 
-def _rename_new(temporary: Path, target: Path, shown: str) -> None:
+def _rename_new(temporary: Path, target: Path, path: str) -> None:
     """Rename a file unless the target exists, in one step where the file system has links."""
     try:
         os.link(temporary, target)
     except FileExistsError:
-        raise FileExistsError(_exists(shown)) from None
+        raise FileExistsError(_exists(path)) from None
     except OSError:
         if target.exists():
-            raise FileExistsError(_exists(shown)) from None
+            raise FileExistsError(_exists(path)) from None
         os.replace(temporary, target)
 
 

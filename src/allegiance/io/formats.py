@@ -40,7 +40,7 @@ def open_seekable(path: str) -> Any:
 
 
 @contextmanager
-def explained(sentence: str) -> Iterator[None]:
+def wrap_errors(sentence: str) -> Iterator[None]:
     """Say what it means that the library below raises an error, whatever it is."""
     try:
         yield
@@ -64,7 +64,7 @@ def cast_column(column: Any, kind: Any) -> Any:
     return column if column.type == kind else column.cast(kind)
 
 
-def skipped(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa.RecordBatch]:
+def drop_first_rows(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa.RecordBatch]:
     """Yield chunks without their first ``start`` rows."""
     for chunk in chunks:
         if start < chunk.num_rows:
@@ -205,7 +205,7 @@ def open_parquet(path: str) -> Part:
     """
     # Of a local file, pages are read one by one, which takes half the memory; a server is asked for whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
-    with explained(f"{path} is not a Parquet file, or it is damaged."):
+    with wrap_errors(f"{path} is not a Parquet file, or it is damaged."):
         file = pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
     groups = range(file.metadata.num_row_groups)
     starts = [0, *accumulate(file.metadata.row_group(group).num_rows for group in groups)]
@@ -214,7 +214,7 @@ def open_parquet(path: str) -> Part:
         first = max(0, bisect_right(starts, start) - 1)
         if first < len(groups):
             batches = file.iter_batches(batch_size=rows, row_groups=list(groups[first:]), columns=columns)
-            yield from skipped(batches, start - starts[first])
+            yield from drop_first_rows(batches, start - starts[first])
 
     return Part(path, "parquet", file.schema_arrow, int(file.metadata.num_rows), read)
 
@@ -230,22 +230,22 @@ def open_arrow(path: str) -> Part:
         return pa.ipc.open_file(place) if is_file else pa.ipc.open_stream(place)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with reader() as found:
-            yield from map(found.get_batch, range(found.num_record_batches)) if is_file else found
+        with reader() as source:
+            yield from map(source.get_batch, range(source.num_record_batches)) if is_file else source
 
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
-        return (batch.select(columns) for batch in skipped(batches(), start))
+        return (batch.select(columns) for batch in drop_first_rows(batches(), start))
 
-    with explained(f"{path} is not an Arrow file (Feather version 2), or it is damaged."):
-        with reader() as found:
-            schema = found.schema
+    with wrap_errors(f"{path} is not an Arrow file (Feather version 2), or it is damaged."):
+        with reader() as source:
+            schema = source.schema
         return Part(path, "arrow", schema, sum(batch.num_rows for batch in batches()), read)
 
 
 def open_array(path: str) -> Part:
     """Return the array of an .npy file, left on disk; a vector is one column."""
     place = open_seekable(path)
-    with explained(f"{path} is not a NumPy file of numbers, or it is damaged."):
+    with wrap_errors(f"{path} is not a NumPy file of numbers, or it is damaged."):
         array: AnyArray
         if isinstance(place, str):
             array = np.lib.format.open_memmap(place, mode="r")
@@ -270,7 +270,7 @@ def open_array(path: str) -> Part:
 
 def open_json(path: str) -> Part:
     """Return JSON objects, one per line or in one array, in memory; nested objects become columns ``outer.inner``."""
-    with explained(f"{path} is not one JSON object per line, or it is damaged."):
+    with wrap_errors(f"{path} is not one JSON object per line, or it is damaged."):
         with open_bytes(path) as stream:
             is_array = bytes(stream.read(64)).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
         if not is_array:
@@ -321,7 +321,7 @@ def _json_text(value: Any) -> str | None:
 def open_h5ad(path: str) -> Part:
     """Return the observations of an .h5ad file: their names, principal components or the matrix X, and obs."""
     anndata = require("anndata", "anndata", "reading .h5ad files")
-    with explained(f"{path} is not an .h5ad file, or it is damaged."):
+    with wrap_errors(f"{path} is not an .h5ad file, or it is damaged."):
         data = anndata.read_h5ad(open_seekable(path))
     components = data.obsm.get("X_pca")
     matrix = data.X if components is None else components
@@ -330,11 +330,11 @@ def open_h5ad(path: str) -> Part:
     obs = as_arrow(data.obs)
     columns = {"cell": pa.array(list(map(str, data.obs_names)))}
     columns |= {str(name): pa.array(matrix[:, i]) for i, name in enumerate(names)}
-    kept = [name for name in obs.column_names if name not in columns]
-    part = Part.of(path, pa.table(columns | {name: obs.column(name) for name in kept}), "h5ad")
+    annotations = [name for name in obs.column_names if name not in columns]
+    part = Part.of(path, pa.table(columns | {name: obs.column(name) for name in annotations}), "h5ad")
     used = "the matrix X" if components is None else "the principal components obsm['X_pca']"
     part.notes.append(f"{path}: the features are {used}; the columns of obs can be labels.")
-    part.annotations = tuple(kept)
+    part.annotations = tuple(annotations)
     return part
 
 

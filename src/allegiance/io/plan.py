@@ -246,8 +246,8 @@ class FeaturePlan:
         for column in self.features:
             if column.kind == "category":
                 codes, gaps = self._codes(arrays[column.name], column)
-                seen = np.flatnonzero(codes >= 0)
-                matrix[seen, at + codes[seen]] = 1.0
+                rows = np.flatnonzero(codes >= 0)
+                matrix[rows, at + codes[rows]] = 1.0
             else:
                 numbers = self._numbers(arrays[column.name], column)
                 gaps = np.isnan(numbers)
@@ -376,18 +376,18 @@ class FeaturePlan:
         profile = table.profile()
         if profile.n_rows == 0:
             raise TableError(f"{table.where} has a header, but no rows.")
-        found = [(column, profile.columns[column.name]) for column in self.features]
+        pairs = [(column, profile.columns[column.name]) for column in self.features]
         problems = [
-            f"column {column.name!r} should hold {column.kind}s{_because(seen)}."
-            for column, seen in found
-            if column.kind != "category" and not _readable(column, seen)
+            f"column {column.name!r} should hold {column.kind}s{_because(stats)}."
+            for column, stats in pairs
+            if column.kind != "category" and not _readable(column, stats)
         ]
-        gaps = {column.name: seen.n_missing for column, seen in found if seen.n_missing}
+        gaps = {column.name: stats.n_missing for column, stats in pairs if stats.n_missing}
         if gaps and self.impute is None:
             problems.append(not_filled(gaps))
         if problems:
             raise TableError(f"{table.where}: " + " ".join(problems))
-        notes = [note for column, seen in found if column.kind == "category" for note in _unseen(column, seen)]
+        notes = [note for column, stats in pairs if column.kind == "category" for note in _unseen(column, stats)]
         if gaps:
             what = "are filled as in the model" if self.impute == "median" else "leave their row out"
             notes.append(f"{sum(gaps.values()):,} missing values {what}: {counted(gaps)}.")
@@ -463,25 +463,25 @@ def _column_from(entry: Mapping[str, Any]) -> ColumnPlan:
     return column
 
 
-def _readable(column: ColumnPlan, found: ColumnProfile) -> bool:
+def _readable(column: ColumnPlan, profile: ColumnProfile) -> bool:
     """Tell whether the values of a column are numbers or dates; if too many to tell, the reading will."""
-    if found.kind != "text":
-        return found.kind != "other"
-    if found.values is None:
-        return found.remark != "" or found.distinct_share < 0.5
-    return read_column(pa.array(list(found.values), pa.string()), column.reading, column.missing)[1] is None
+    if profile.kind != "text":
+        return profile.kind != "other"
+    if profile.values is None:
+        return profile.remark != "" or profile.distinct_share < 0.5
+    return read_column(pa.array(list(profile.values), pa.string()), column.reading, column.missing)[1] is None
 
 
-def _because(found: ColumnProfile) -> str:
-    example = next(iter(found.values)) if found.values else ""
-    return f", but {found.remark}" if found.remark else f", but has {example[:40]!r}" if example else ""
+def _because(profile: ColumnProfile) -> str:
+    example = next(iter(profile.values)) if profile.values else ""
+    return f", but {profile.remark}" if profile.remark else f", but has {example[:40]!r}" if example else ""
 
 
-def _unseen(column: ColumnPlan, found: ColumnProfile) -> list[str]:
+def _unseen(column: ColumnPlan, profile: ColumnProfile) -> list[str]:
     """Return a note on categories that the plan does not have."""
-    if found.values is None:
+    if profile.values is None:
         return [f"column {column.name!r} has more than 1,000 values; those that the model has not seen count as none."]
-    new = {text: count for text, count in found.values.items() if text not in column.categories}
+    new = {text: count for text, count in profile.values.items() if text not in column.categories}
     if not new:
         return []
     return [f"column {column.name!r} has categories the model has not seen; they are encoded as zeros: {counted(new)}."]

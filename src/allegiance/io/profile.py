@@ -44,7 +44,7 @@ from .values import (
 )
 
 #: Distinct values that are counted, of a column and of all columns.
-_MOST_VALUES, _ALL_VALUES = 1_000, 1 << 20
+_MAX_VALUES, _ALL_VALUES = 1_000, 1 << 20
 #: Rows that the sample of a longer table has at least, and the most cells and bytes it may have.
 SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
 #: Cells and rows up to which the sample is the whole table while it is profiled, and rows that it keeps afterwards: as
@@ -131,7 +131,7 @@ def profile_of(
 
     The result does not depend on batch boundaries. ``check_rows`` looks for rows that are not observations.
     """
-    most_values = min(_MOST_VALUES, max(_ALL_VALUES // len(schema), 51))
+    most_values = min(_MAX_VALUES, max(_ALL_VALUES // len(schema), 51))
     columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
     sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
     rows = _OddRows(columns)
@@ -194,7 +194,7 @@ class _OddRows:
         """Return the rows that are not observations, each with the reason."""
         odd = {row: "empty" for row, (place, _) in self._sparse.items() if place < 0}
         stats = [column.best() for column in self._columns]
-        numbers = [one for one in stats if one is not None and one.seen > 2]
+        numbers = [one for one in stats if one is not None and one.count > 2]
         for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
             if place >= 0 and stats[place] is None and self._columns[place].n_times(text) == 1:
                 odd[row] = "without numbers"
@@ -203,7 +203,7 @@ class _OddRows:
         broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
         names = {name for column in self._columns for name in (column.name, column.name.lower())}
         counts = Counter(row for strays in broken for row in strays)
-        limit = max(3, min((one.seen for one in numbers), default=0) // 100)
+        limit = max(3, min((one.count for one in numbers), default=0) // 100)
         shared = [row for row, n in counts.items() if n >= max(2, len(broken) / 2)]
         for row in shared:
             texts = [strays[row] for strays in broken if row in strays]
@@ -211,7 +211,7 @@ class _OddRows:
             if is_header or len(shared) <= limit:
                 odd[row] = "a repeated header" if is_header else "text in columns of numbers"
         # One row holds the largest value of most columns, which is the sum of the other values.
-        tall = [one for one in numbers if one.low.value >= 0 and one.high.value < 0 and one.seen > 3]
+        tall = [one for one in numbers if one.low.value >= 0 and one.high.value < 0 and one.count > 3]
         row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
         sums = sum(one.high_row == row and one.is_sum for one in tall)
         is_named = row in self._totals
@@ -304,7 +304,7 @@ class _Stats:
     """Moments and extremes of one interpretation of a column, and the cells that contradict it."""
 
     def __init__(self) -> None:
-        self.seen = self.infinite = 0
+        self.count = self.infinite = 0
         self.mean = self.squares = 0.0
         self.low, self.high = _Extreme(), _Extreme()  # the second one of negated numbers
         self.high_row = -1
@@ -335,11 +335,11 @@ class _Stats:
             self.high_row = first + int(np.flatnonzero(numbers == -self.high.value)[0])
         with np.errstate(over="ignore", invalid="ignore"):
             # Sums of squares about two means are combined without cancellation.
-            mean, total = float(values.mean()), self.seen + values.size
+            mean, total = float(values.mean()), self.count + values.size
             shift = mean - self.mean
-            self.squares += float(((values - mean) ** 2).sum()) + shift * shift * (self.seen * values.size / total)
+            self.squares += float(((values - mean) ** 2).sum()) + shift * shift * (self.count * values.size / total)
             self.mean += shift * (values.size / total)
-            self.seen = total
+            self.count = total
 
     def add_strays(self, texts: Any, places: IntArray, first: int) -> None:
         """Add texts at these places that contradict the interpretation; ``first`` is the row of the first text."""
@@ -357,14 +357,14 @@ class _Stats:
     def is_sum(self) -> bool:
         """Whether the largest value is the sum of the others."""
         top = -self.high.value
-        return abs(self.mean * self.seen - 2 * top) <= 0.01 * top
+        return abs(self.mean * self.count - 2 * top) <= 0.01 * top
 
     def extremes(self, values: Mapping[str, int] | None) -> list[tuple[float, int, float, bool]]:
         """Return repeated whole extremes: value, count, gap relative to the range of the rest, whether its sign is odd.
 
         ``values`` are the distinct values, None if there are many.
         """
-        if not self.seen or (values is not None and len(values) < 3):
+        if not self.count or (values is not None and len(values) < 3):
             return []
         ends = []
         for end, far, sign in ((self.low, -self.high.value, 1.0), (self.high, self.low.value, -1.0)):
@@ -380,20 +380,20 @@ class _Stats:
         for value, n, gap, odd_sign in self.extremes(values):
             is_nines = re.fullmatch(r"-?(9{2,}|8{3,}|7{3,})", f"{value:.0f}") is not None
             varied = values is None or len(values) > _MIN_DISTINCT
-            enough = n >= max(2, 0.001 * self.seen) and (varied or value < 0)
+            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0)
             if enough and is_nines and (gap > 1 or (odd_sign and value <= -99)):
                 return value, n
-            if varied and n >= max(3, 0.005 * self.seen) and gap > 2 and value != 0:
+            if varied and n >= max(3, 0.005 * self.count) and gap > 2 and value != 0:
                 return value, n
         return None
 
     def finish(self, profile: ColumnProfile) -> None:
         """Write these numbers into a profile."""
         profile.infinite = self.infinite
-        if self.seen:
+        if self.count:
             profile.integer, profile.mean = self.whole, self.mean
             profile.min, profile.max = self.low.value, -self.high.value
-            profile.std = float(np.sqrt(self.squares / self.seen))
+            profile.std = float(np.sqrt(self.squares / self.count))
             match = self.sentinel(profile.values)
             if profile.kind == "number" and match is not None:
                 profile.sentinel, profile.sentinel_count = match
@@ -407,7 +407,9 @@ class _Column:
         value_type = plain_type(kind)
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
-        self._readings = dict.fromkeys((*MARKS, *ORDERS) if self._is_text else readings, _Stats())
+        # Interpretations share their statistics until their numbers differ.
+        self._readings = dict.fromkeys(MARKS if self._is_text else readings, _Stats())
+        self._readings |= dict.fromkeys(ORDERS if self._is_text else (), _Stats())
         self.usable = bool(self._readings)
         self._rows = self._absent = 0
         self._word_counts: Counter[str] = Counter()
@@ -422,7 +424,7 @@ class _Column:
     def best(self) -> _Stats | None:
         """Return the interpretation with the fewest contradictions if most values fit it; None for text."""
         ranked = sorted(self._readings.values(), key=lambda stats: stats.n_strays)
-        return ranked[0] if ranked and ranked[0].seen > ranked[0].n_strays else None
+        return ranked[0] if ranked and ranked[0].count > ranked[0].n_strays else None
 
     def n_times(self, text: str) -> int:
         """Return how often a text occurs, 1 if there are too many to count."""
@@ -437,8 +439,8 @@ class _Column:
     def _fitting(self) -> list[str]:
         """Return the interpretations with the fewest contradictions, none if they are too many."""
         fewest = min((stats.n_strays for stats in self._readings.values()), default=0)
-        seen = max((stats.seen for stats in self._readings.values()), default=0)
-        allowed = max(1 if seen >= 20 else 0, _STRAY_SHARE * seen)
+        count = max((stats.count for stats in self._readings.values()), default=0)
+        allowed = max(1 if count >= 20 else 0, _STRAY_SHARE * count)
         if fewest > allowed:
             return []
         return [reading for reading, stats in self._readings.items() if stats.n_strays == fewest]
@@ -543,7 +545,7 @@ class _Column:
             if places.size:
                 fits = ~stray[present]
                 lead = int(fits.argmax()) if fits.any() else places.size
-                hopeless = stats.seen == stats.n_gaps == 0 and stats.n_strays + lead >= _LEAD
+                hopeless = stats.count == stats.n_gaps == 0 and stats.n_strays + lead >= _LEAD
                 stats.add_strays(texts, places, first)
                 if hopeless or stats.n_strays > _MAX_STRAYS:
                     self._readings = {name: one for name, one in self._readings.items() if one is not stats}
@@ -567,74 +569,74 @@ class _Column:
 
     def finish(self, sample: Sample, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
         """Return the profile, now that all rows have been added."""
-        found = ColumnProfile(self.name, str(self._kind), "other" if not self.usable else "empty", n_rows=self._rows)
-        found.values = None if self._values is None else dict(self._values)
-        found.n_missing, found.missing = self._absent, self._missing
+        profile = ColumnProfile(self.name, str(self._kind), "other" if not self.usable else "empty", n_rows=self._rows)
+        profile.values = None if self._values is None else dict(self._values)
+        profile.n_missing, profile.missing = self._absent, self._missing
         if not self.usable or self._rows == self._absent:
-            return found
+            return profile
         column = sample.column(self.name)
-        reading = self._reading(found, usual, mark_known, dayfirst)
+        reading = self._reading(profile, usual, mark_known, dayfirst)
         if reading is not None:
-            self._finish_numbers(found, reading, column, sample.share)
-        if found.values is None and (reading is None or found.integer):
-            found.distinct_share = pc.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
-        elif found.values is not None:
-            found.distinct_share = len(found.values) / max(self._rows - self._absent, 1)
-        found.unique = self._rows > 1 and not found.n_missing and found.distinct_share == 1.0
+            self._finish_numbers(profile, reading, column, sample.share)
+        if profile.values is None and (reading is None or profile.integer):
+            profile.distinct_share = pc.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
+        elif profile.values is not None:
+            profile.distinct_share = len(profile.values) / max(self._rows - self._absent, 1)
+        profile.unique = self._rows > 1 and not profile.n_missing and profile.distinct_share == 1.0
         if reading is None:
-            found.kind, found.remark, values = "text", found.remark or self._contradiction(), found.values or {}
-            found.missing_words = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
-            found.n_missing += sum(found.missing_words.values())
-        return found
+            profile.kind, profile.remark, values = "text", profile.remark or self._contradiction(), profile.values or {}
+            profile.missing_words = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
+            profile.n_missing += sum(profile.missing_words.values())
+        return profile
 
     def _contradiction(self) -> str:
         """Return why a column that is nearly all numbers or dates is text."""
         best = self.best()
         if self._leading_zeros:
             return "it has leading zeros"
-        if best is None or best.n_strays > 0.2 * best.seen or not best.n_strays:
+        if best is None or best.n_strays > 0.2 * best.count or not best.n_strays:
             return ""
         kind = "number" if any(self._readings.get(mark) is best for mark in MARKS) else "date"
         return f"{next(iter(best.strays.values()))[:40]!r} is not a {kind}"
 
-    def _reading(self, found: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
+    def _reading(self, profile: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
         """Return the interpretation to use, with a remark if another one would give other numbers."""
         alive = self._fitting()
         marks = [mark for mark in alive if mark in MARKS]
         if marks:
             mark = usual if usual in marks else marks[0]
             if len(marks) == 2 and self._ambiguous and not mark_known:
-                found.remark = "with a decimal comma these would be different numbers: pass decimal=',' (--decimal ,)"
+                profile.remark = "with a decimal comma these would be different numbers: pass decimal=',' (--decimal ,)"
             stats = self._readings[mark]
             if self._is_text and stats.whole and max(-stats.high.value, -stats.low.value) >= _EXACT:
-                found.remark = "its whole numbers have more than 15 digits"
+                profile.remark = "its whole numbers have more than 15 digits"
                 return None
-            return mark if stats.seen or stats.infinite else None
+            return mark if stats.count or stats.infinite else None
         if not {"dmy", "mdy"} <= set(alive):
             return alive[0] if alive else None
         day = "." in self._first if dayfirst is None else dayfirst
         if dayfirst is None and self._ambiguous:
             order, other = ("day", "monthfirst") if day else ("month", "dayfirst")
-            found.remark = f"all dates are ambiguous; assuming {order} first (dayfirst={not day}, --dates {other})"
+            profile.remark = f"all dates are ambiguous; assuming {order} first (dayfirst={not day}, --dates {other})"
         return "dmy" if day else "mdy"
 
-    def _finish_numbers(self, found: ColumnProfile, reading: str, column: Any, share: float) -> None:
+    def _finish_numbers(self, profile: ColumnProfile, reading: str, column: Any, share: float) -> None:
         stats = self._readings[reading]
-        found.kind, found.reading = "number" if reading in MARKS else "date", reading
+        profile.kind, profile.reading = "number" if reading in MARKS else "date", reading
         strays = stats.strays
-        found.missing_words, found.strays = dict(self._word_counts), strays
-        found.n_missing += (sum(self._word_counts.values()) if self._is_text else 0) + len(strays) + stats.n_gaps
-        found.missing = (*found.missing, *dict.fromkeys(strays.values()))
-        if found.values is not None:
-            gone = {*found.missing_words, *strays.values()}
-            found.values = {text: n for text, n in found.values.items() if text not in gone}
-        stats.finish(found)
-        numbers = read_column(column, reading, found.missing)[0]
+        profile.missing_words, profile.strays = dict(self._word_counts), strays
+        profile.n_missing += (sum(self._word_counts.values()) if self._is_text else 0) + len(strays) + stats.n_gaps
+        profile.missing = (*profile.missing, *dict.fromkeys(strays.values()))
+        if profile.values is not None:
+            gone = {*profile.missing_words, *strays.values()}
+            profile.values = {text: n for text, n in profile.values.items() if text not in gone}
+        stats.finish(profile)
+        numbers = read_column(column, reading, profile.missing)[0]
         numbers = numbers[np.isfinite(numbers)]
         if numbers.size:
-            found.median = float(np.median(numbers))
-            found.median_error = 0.0 if share == 1.0 else float(0.98 / np.sqrt(numbers.size))
-        found.counting = stats.counting and stats.whole and not found.n_missing and self._rows > 2
+            profile.median = float(np.median(numbers))
+            profile.median_error = 0.0 if share == 1.0 else float(0.98 / np.sqrt(numbers.size))
+        profile.counting = stats.counting and stats.whole and not profile.n_missing and self._rows > 2
 
 
 def is_id_name(name: str, *, strictly: bool = False) -> bool:

@@ -10,6 +10,7 @@ import os
 import platform
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any, Self
@@ -42,8 +43,8 @@ _STATE = "state.json"
 _DATE = (1980, 1, 1, 0, 0, 0)
 #: The flag of an encrypted archive member.
 _ENCRYPTED = 0x1
-#: Libraries whose versions can change a score.
-_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
+#: Libraries whose versions can change a score; pyarrow is optional.
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
 
 
 class Model:
@@ -152,7 +153,7 @@ class Model:
         return score_arrow(self, data, columns=None, keep=keep, labels=labels, top=top, details=details)
 
     def profile(self, rows: Any) -> Profile:
-        """Return the profile of a period, in the units of the table; see :mod:`allegiance.drift`.
+        """Return the profile of a period, in the units of the table; see :func:`allegiance.drift.compare_profiles`.
 
         Parameters
         ----------
@@ -394,8 +395,11 @@ def library_versions() -> dict[str, str]:
     """Return the versions of allegiance, Python and the libraries that can change a score."""
     from allegiance import __version__
 
-    libraries = {name: metadata.version(name) for name in _LIBRARIES}
-    return {"allegiance": __version__, "python": platform.python_version(), **libraries}
+    versions = {"allegiance": __version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 # The file: a zip archive of JSON and NumPy arrays.

@@ -158,7 +158,7 @@ def score_stream(
 
         scorer = load(scorer)
     fitted = fitted_of(scorer)
-    kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
+    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
     if isinstance(sink, str | os.PathLike) and is_folder(os.fspath(sink)):
         sink = PartitionedSink(sink, if_exists="replace" if force else "error")
     output = sink if isinstance(sink, PartitionedSink) else open_sink(sink, force=force)
@@ -167,7 +167,7 @@ def score_stream(
         open_table(source),
         columns,
         labels=labels,
-        keep=list(kept),
+        keep=list(output_names),
         row="row" if row_numbers else None,
         typed=output.format not in ("csv", "tsv"),
     )
@@ -175,7 +175,7 @@ def score_stream(
         rows,
         fitted,
         output,
-        names=[*(["row"] if row_numbers else []), *kept.values()],
+        names=[*(["row"] if row_numbers else []), *output_names.values()],
         batch_rows=check_count(batch_rows, "batch_rows"),
         top=None if top is None else check_count(top, "top"),
         details=details,
@@ -285,7 +285,7 @@ class _Job:
 def _write_part(
     job: _Job, rows: Rows, output: PartitionedSink, part: Partition, run: dict[str, Any], advance: Callable[[int], None]
 ) -> _Done:
-    done = job.write(rows.within(part.table), output.open(part), part.start, part.stop, advance)
+    done = job.write(rows.within(part.table), output.open(part, run), part.start, part.stop, advance)
     output.finish(part, run, done.rows, done.summary.to_json(), done.review)
     return done
 
@@ -295,7 +295,7 @@ def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
     return {
         "scorer": model_id(score.fitted),
         "columns": rows.used,
-        "types": str(rows.empty_batch().kept.schema),
+        "types": str(rows.empty_batch().passthrough.schema),
         "plan": None if rows.plan is None else rows.plan.to_dict(),
         "keep": [rows.keep, list(score.names)],
         "scores": None if score.scores is None else dict(score.scores),
@@ -351,7 +351,7 @@ def _in_order(
     in_flight = 0
     for batch in chain(batches, [None]):
         if batch is not None:
-            size = getattr(batch.X, "nbytes", 0) + batch.kept.nbytes
+            size = getattr(batch.X, "nbytes", 0) + batch.passthrough.nbytes
             waiting.append((submit(batch), batch, size))
             in_flight += size
         while waiting and (batch is None or len(waiting) >= most or in_flight > _BYTES_IN_FLIGHT):
@@ -367,11 +367,11 @@ class StreamChunks:
         self,
         rows: Rows,
         read: Callable[[], Iterable[tuple[FloatArray, AnyArray | None]]],
-        labelled: bool,
+        has_labels: bool,
         verbose: Verbose,
     ) -> None:
         self._where, self._read, self._verbose = rows.table.where, read, verbose
-        self.n_features, self.labelled = len(rows.names), labelled
+        self.n_features, self.has_labels = len(rows.names), has_labels
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the rows once, and merge the summaries of the batches."""

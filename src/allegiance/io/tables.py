@@ -22,7 +22,7 @@ from allegiance.drivers import Finding
 from allegiance.notebook import count
 
 from .files import TableError, filesystem_of, is_url
-from .formats import OPENERS, Part, as_arrow, cast_column, explained, open_bytes
+from .formats import OPENERS, Part, as_arrow, cast_column, open_bytes, wrap_errors
 from .profile import Profile, profile_of, typed_column, typed_field
 from .text import Dialect, NotUtf8Error, TextFile, open_workbook
 from .values import is_text, join_names
@@ -494,7 +494,7 @@ def _stamp(path: str) -> list[Any]:
     """Return what changes when a file does: its size, and its time or the tag that a server gives it."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
-        with explained(f"{path} cannot be reached."):
+        with wrap_errors(f"{path} cannot be reached."):
             info = filesystem.info(name)
         tags = (str(info[key]) for key in ("ETag", "etag", "mtime", "created") if info.get(key))
         return [path, info.get("size"), next(tags, None)]
@@ -518,9 +518,9 @@ def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str)
     ]
     strange = [repr(name) for name, matches in close.items() if not matches]
     if strange:
-        shown = ", ".join(repr(name) for name in columns[:12])
+        listed = ", ".join(repr(name) for name in columns[:12])
         sentences.append(f"{where} has no column {' or '.join(strange)}.")
-        sentences.append(f"Its columns are {shown}{', ...' if len(columns) > 12 else ''}.")
+        sentences.append(f"Its columns are {listed}{', ...' if len(columns) > 12 else ''}.")
     return " ".join(sentences)
 
 
@@ -564,21 +564,21 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
     """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
-        with explained(f"{spec} cannot be reached."):
+        with wrap_errors(f"{spec} cannot be reached."):
             if not (has_magic(path) or filesystem.isdir(path)):
                 return [spec]
-            found = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
+            paths = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
         scheme = spec.partition("://")[0]
-        found = [name if is_url(name) else f"{scheme}://{name}" for name in found]
+        paths = [name if is_url(name) else f"{scheme}://{name}" for name in paths]
     elif os.path.isdir(spec):
-        found = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file())
+        paths = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file())
     elif has_magic(spec) and not os.path.exists(spec):
-        found = sorted(name for name in glob(spec, recursive=True) if os.path.isfile(name))
+        paths = sorted(name for name in glob(spec, recursive=True) if os.path.isfile(name))
     else:
         return [spec]
-    if has_magic(spec) and not found:
+    if has_magic(spec) and not paths:
         raise TableError(f"no file matches {spec}.")
-    visible = [name for name in found if not _is_hidden(name, spec)]
+    visible = [name for name in paths if not _is_hidden(name, spec)]
     tables = [name for name in visible if format is not None or _format_of(name) is not None]
     if not tables:
         raise TableError(f"{spec} has no table in it: no file has one of the endings {', '.join(_ENDINGS)}.")
@@ -592,9 +592,8 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
 
 def _is_hidden(name: str, spec: str) -> bool:
     """Tell whether a file or one of its folders below the one that was named is hidden."""
-    below = len(PurePosixPath(spec.replace(os.sep, "/")).parts) if not has_magic(spec) and not is_url(spec) else None
-    parts = PurePosixPath(name.replace(os.sep, "/")).parts
-    inner = parts[below:] if below is not None else parts[-1:]
+    above, parts = (PurePosixPath(path.replace(os.sep, "/")).parts for path in (spec, name))
+    inner = parts[len(above) :] if parts[: len(above)] == above else parts[-1:]
     return any(part.startswith((".", "_")) and "=" not in part for part in inner)
 
 
@@ -618,7 +617,7 @@ def _check_file(path: str) -> None:
     """Raise unless there is a file with something in it that may be read."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
-        with explained(f"{path} cannot be reached."):
+        with wrap_errors(f"{path} cannot be reached."):
             there = filesystem.exists(name)
         if not there:
             raise TableError(f"{path} does not exist.")

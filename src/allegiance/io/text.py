@@ -29,7 +29,7 @@ import pyarrow.csv
 from allegiance._core.validation import require
 
 from .files import TableError
-from .formats import Part, column_of, explained, open_seekable, skipped, text_of
+from .formats import Part, column_of, drop_first_rows, open_seekable, text_of, wrap_errors
 from .values import read_numbers
 
 #: Rows that are looked at to find the header.
@@ -103,8 +103,8 @@ def find_layout(rows: list[list[str]], header: int | None = None, has_names: boo
         return Layout([f"x{i}" for i in range(len(names))], header, False, notes, [])
     warnings = list[tuple[str, str]]()
     if has_names is None and _resembles_values(names, below):
-        shown = ", ".join(name for name in names[:4] if name)
-        warnings.append((f"the first line looks like data, not like column names ({shown}, ...).", "--no-header"))
+        listed = ", ".join(name for name in names[:4] if name)
+        warnings.append((f"the first line looks like data, not like column names ({listed}, ...).", "--no-header"))
     taken, unique = set(names), dict[str, str]()
     for place, name in enumerate(names, 1):
         new, number = name or f"unnamed_{place}", 2
@@ -149,7 +149,7 @@ def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> b
 def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     """Return a sheet of a workbook, in memory."""
     library = require("python_calamine", "io", f"reading {path}")
-    with explained(f"{path} is not a workbook, or it is damaged."):
+    with wrap_errors(f"{path} is not a workbook, or it is damaged."):
         _check_extent(open_seekable(path), path)
         place = open_seekable(path)
         read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike
@@ -171,11 +171,11 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     if skip_rows is not None and skip_rows >= len(rows):
         raise TableError(f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so that --skip-rows leaves none.")
     lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
-    kept = [rows[line - top] for line in lines]
-    layout = find_layout([[text_of(cell) for cell in row] for row in kept[:_HEAD_ROWS]], skip_rows, dialect.header)
+    cells = [rows[line - top] for line in lines]
+    layout = find_layout([[text_of(cell) for cell in row] for row in cells[:_HEAD_ROWS]], skip_rows, dialect.header)
     first = layout.header + layout.has_names
     columns = {
-        name: column_of([_cell(row[i]) if i < len(row) else None for row in kept[first:]])
+        name: column_of([_cell(row[i]) if i < len(row) else None for row in cells[first:]])
         for i, name in enumerate(layout.names)
     }
     part = Part.of(path, pa.table(columns), "xlsx", written=True)
@@ -349,7 +349,7 @@ class TextFile(Part):
             reader = self._reader(columns, stream)
             for chunk in reader:
                 count += chunk.num_rows
-                yield from skipped([chunk], max(0, start - count + chunk.num_rows))
+                yield from drop_first_rows([chunk], max(0, start - count + chunk.num_rows))
         except pa.ArrowInvalid as error:
             raise self._unreadable(str(error)) from error.with_traceback(None)
         except UnicodeError as error:
