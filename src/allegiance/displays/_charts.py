@@ -67,7 +67,7 @@ class AffinityProfileDisplay(ResultDisplay):
 
     def __init__(self, result: AffinityResult, names: Mapping[Any, str] | None = None) -> None:
         super().__init__(result, names)
-        doubtful = result._standing != FIRM
+        doubtful = result._verdicts != FIRM
         self.rows = [rows[np.lexsort((-self.ranking[rows], doubtful[rows]))] for rows in self.members()]
         """One array per band: first the firm labels, then the others, the most trusted of each first."""
 
@@ -93,7 +93,7 @@ class AffinityProfileDisplay(ResultDisplay):
         tops, heights = self._layout(by_size)
         self.bands_ = []
         for i, rows in enumerate(self.rows):
-            firm = int((self.result._standing[rows] == FIRM).sum())
+            firm = int((self.result._verdicts[rows] == FIRM).sum())
             self.bands_.extend(_draw_band(ax, self.ranking[rows], firm, tops[i], heights[i], look_of(i)[0]))
         self.threshold_ = None
         if self.ranked_by == "trust":
@@ -111,7 +111,7 @@ class AffinityProfileDisplay(ResultDisplay):
         """
         row, result = np.concatenate(self.rows), self.result
         rank = np.concatenate([np.arange(rows.size) for rows in self.rows])
-        ranked = {self.ranked_by: self.ranking[row], "verdict": result._standing[row]}
+        ranked = {self.ranked_by: self.ranking[row], "verdict": result._verdicts[row]}
         return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
     def _choose(self, ax: Axes) -> tuple[bool, float]:
@@ -138,14 +138,14 @@ class AffinityProfileDisplay(ResultDisplay):
         style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
         self.labels_ = []
         for y, rows in zip(middles, self.rows, strict=True):
-            doubtful = self.result._standing[rows] != FIRM
+            doubtful = self.result._verdicts[rows] != FIRM
             text = f"{count(doubtful.size, 'point')}, {doubtful.mean():.0%} hatched" if doubtful.size else "no points"
             self.labels_.append(ax.text(1.01, y, text, color=text_color(ax), **style))
 
 
 def _draw_band(ax: Axes, values: FloatArray, firm: int, top: float, height: float, color: str) -> list[Any]:
     """Fill one band from top to bottom: the first ``firm`` values plain, the others hatched."""
-    drawn = []
+    artists = []
     for start, stop, hatch in ((0, firm, None), (firm, values.size, "/////")):
         if start == stop:
             continue
@@ -155,8 +155,8 @@ def _draw_band(ax: Axes, values: FloatArray, firm: int, top: float, height: floa
         style: dict[str, Any] = {"facecolor": color, "alpha": 0.9, "linewidth": 0.0}
         if hatch:
             style = {"facecolor": (color, 0.3), "edgecolor": text_color(ax), "hatch": hatch, "linewidth": 0.4}
-        drawn.append(ax.fill_betweenx(y, 0.0, np.repeat(x, 2), **style))
-    return drawn
+        artists.append(ax.fill_betweenx(y, 0.0, np.repeat(x, 2), **style))
+    return artists
 
 
 #: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
@@ -202,7 +202,7 @@ class FlowDisplay(ResultDisplay):
             raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
         m = k + bool(result._noise.any())
         row = np.where(result._codes < 0, k, result._codes)
-        counted = slice(None) if which == "all" else result._standing != FIRM
+        counted = slice(None) if which == "all" else result._verdicts != FIRM
         self.points = np.bincount(row, minlength=m)
         """(m,) all points of each label, noise last."""
         self.counts = np.bincount((row * k + result._ranks.rival)[counted], minlength=m * k).reshape(m, k)
@@ -285,12 +285,12 @@ class FlowDisplay(ResultDisplay):
         size = _FILL * points * min(width / (_DIGIT * max(map(len, texts))), height / 1.3)
         if size < _SMALLEST_NUMBER:
             return []
-        drawn = []
+        artists = []
         for row, column, text in zip(rows.tolist(), columns.tolist(), texts, strict=True):
             red, green, blue = colors.to_rgb(self.image_.cmap(self.image_.norm(values[row, column])))
             color = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
-            drawn.append(ax.text(column, row, text, fontsize=min(size, _LARGEST_NUMBER), color=color, **centered))
-        return drawn
+            artists.append(ax.text(column, row, text, fontsize=min(size, _LARGEST_NUMBER), color=color, **centered))
+        return artists
 
 
 #: Values of the parameter written along the axis at most.

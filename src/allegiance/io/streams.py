@@ -285,7 +285,7 @@ class _Job:
 def _write_part(
     job: _Job, rows: Rows, output: PartitionedSink, part: Partition, run: dict[str, Any], advance: Callable[[int], None]
 ) -> _Done:
-    done = job.write(rows.within(part.table), output.open(part), part.start, part.stop, advance)
+    done = job.write(rows.within(part.table), output.open(part, run), part.start, part.stop, advance)
     output.finish(part, run, done.rows, done.summary.to_json(), done.review)
     return done
 
@@ -367,11 +367,11 @@ class StreamChunks:
         self,
         rows: Rows,
         read: Callable[[], Iterable[tuple[FloatArray, AnyArray | None]]],
-        labelled: bool,
+        has_labels: bool,
         verbose: Verbose,
     ) -> None:
         self._where, self._read, self._verbose = rows.table.where, read, verbose
-        self.n_features, self.labelled = len(rows.names), labelled
+        self.n_features, self.has_labels = len(rows.names), has_labels
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the rows once, and merge the summaries of the batches."""
