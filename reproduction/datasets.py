@@ -95,19 +95,13 @@ def load_soybean() -> DataSet:
 
 
 def load_mnist_test() -> DataSet:
-    """Load the MNIST test set, 10,000 digits of 784 pixels, from ``ALLEGIANCE_DATA`` or from OpenML."""
-    name = "MNIST test data"
-    try:
-        images, labels = (_read_file(*file) for file in (_MNIST_IMAGES, _MNIST_LABELS))
-    except FileNotFoundError as error:
-        try:
-            X, y = sklearn.datasets.fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False)
-        except OSError:
-            raise error from None
-        return DataSet(name, X[-10_000:].astype(np.float64), y[-10_000:].astype(np.intp))
+    """Load the MNIST test set, 10,000 digits of 784 pixels."""
+    images, labels = (_read_file(*file) for file in (_MNIST_IMAGES, _MNIST_LABELS))
     X = np.frombuffer(gzip.decompress(images), np.uint8, offset=16).reshape(-1, 784)
     return DataSet(
-        name, X.astype(np.float64), np.frombuffer(gzip.decompress(labels), np.uint8, offset=8).astype(np.intp)
+        "MNIST test data",
+        X.astype(np.float64),
+        np.frombuffer(gzip.decompress(labels), np.uint8, offset=8).astype(np.intp),
     )
 
 
