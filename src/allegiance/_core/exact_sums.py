@@ -38,7 +38,8 @@ class ExactSums(NamedTuple):
         """Sum rows X (n, d), dense or CSR, by cluster ``codes`` (n,); rows with -1 are left out."""
         n, d = X.shape
         total = cls(np.full(d, _LOWEST_LEVEL), np.zeros((_DIGITS, k, d), np.int64))
-        size = min(_ROWS, max(1, _ENTRIES // max(d, 1)))
+        # A block of a sparse matrix costs memory for its entries, and time for its columns.
+        size = _ROWS if is_sparse(X) else min(_ROWS, max(1, _ENTRIES // max(d, 1)))
         for start in range(0, n, size):
             part = codes[start : start + size]
             members = np.flatnonzero(part >= 0)
