@@ -532,6 +532,7 @@ def _between(low: float, high: float, kind: str) -> str:
     values = (float(f"{middle:.{digits}g}") for digits in range(1, 17))
     value = next((value for value in values if low <= value < high), low)
     value = low if low == int(low) and value != int(value) else value
+    value += 0.0  # no negative zero
     return f"{value:,.0f}" if abs(value) >= 10_000 and value == int(value) else f"{value:.12g}"
 
 
