@@ -33,7 +33,7 @@ MODULES = {
         "StabilityCurveDisplay",
     ],
     "domains": ["Ball", "Box", "Polytope", "Space"],
-    "drift": ["Finding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles"],
+    "drift": ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles"],
     "engines": ["ClosedForm", "Exact", "HitAndRun", "PrecisionWarning", "SharedSamples"],
     "geometry": ["sample_polytope"],
     "influence": [
