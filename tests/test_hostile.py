@@ -137,10 +137,10 @@ def assert_sane(result: AffinityResult) -> None:
         assert (values >= 0).all(), name
     assert (result.standard_error <= 1).all()
     assert (result.frame(details=True)["closeness"] <= 1).all()
-    labelled = result.label != -1
-    assert ((result.typicality[labelled] > 0) & (result.typicality[labelled] <= 1)).all()
-    assert np.isnan(result.typicality[~labelled]).all()
-    np.testing.assert_array_equal(result.verdict == "noise", ~labelled)
+    labeled = result.label != -1
+    assert ((result.typicality[labeled] > 0) & (result.typicality[labeled] <= 1)).all()
+    assert np.isnan(result.typicality[~labeled]).all()
+    np.testing.assert_array_equal(result.verdict == "noise", ~labeled)
     assert np.isin(result.frame(details=True)["owner"], result.classes).all()
     assert str(result)
 

@@ -81,7 +81,7 @@ def _error_by_decile(run: _Run) -> FloatArray:
 
 def _decile(index: int) -> str:
     ends = {0: " (least trusted)", DECILES - 1: " (most trusted)"}
-    return f"{index * 10} to {index * 10 + 10} %{ends.get(index, '')}"
+    return f"{index * 10} to {index * 10 + 10}%{ends.get(index, '')}"
 
 
 def _extremes(result: AffinityResult, reference: AnyArray) -> tuple[list[int], list[int]]:

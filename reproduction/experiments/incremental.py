@@ -26,7 +26,7 @@ def run(setup: Setup) -> Section:
             f"{BATCHES[i]:,}",
             f"{PAPER[i][0]:.2f}",
             spread(runs[:, i, 0]),
-            f"{PAPER[i][1]} %",
+            f"{PAPER[i][1]}%",
             percent_spread(runs[:, i, 1]),
             spread(runs[:, i, 2], 0),
         )

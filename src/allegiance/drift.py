@@ -32,7 +32,7 @@ from allegiance.calibration import RowSample
 from allegiance.engines import Z95
 from allegiance.fitting import Fitted, PreparedInput
 from allegiance.influence import Kernel
-from allegiance.notebook import Card, Shown, count
+from allegiance.notebook import Card, CardMixin, count
 from allegiance.results import ATYPICAL, AffinityResult, FrameLike, count_by_cluster, distance_and_closeness
 
 if TYPE_CHECKING:
@@ -566,7 +566,7 @@ class DriftFinding(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PeriodComparison(Shown):
+class PeriodComparison(CardMixin):
     """The changes between two periods of data that one scorer labels.
 
     ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, is_sparse
-from allegiance.notebook import Card, Shown, count
+from allegiance.notebook import Card, CardMixin, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +66,8 @@ class Finding:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Drivers(Shown):
-    """The columns that separate the clusters. Built by :func:`drivers`, or ``result.drivers(data)``.
+class Drivers(CardMixin):
+    """The columns that separate the clusters. Returned by ``result.drivers(data)``.
 
     Attributes
     ----------

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Card",
+    "CardMixin",
     "Cell",
-    "Shown",
     "count",
     "element",
     "fitted_facts",
@@ -27,13 +27,13 @@ __all__ = [
     "text_table",
 ]
 
-#: What a cell of a table shows: text, or a picture.
+#: Content of a table cell: text or a picture.
 Cell: TypeAlias = str | Element
 #: Colors that are visible on light and dark pages, and that color-blind readers can distinguish.
 BLUE, AMBER, RED = "#3f7fb5", "#e69f00", "#c8400b"
 #: From good to bad: firm, borderline, doubtful.
-SHARE_COLOURS = (BLUE, AMBER, RED)
-#: Labels listed before the list is cut.
+SHARE_COLORS = (BLUE, AMBER, RED)
+#: Most labels to list.
 _MOST_LABELS = 12
 _STYLE = """
 .allegiance-card { max-width: 76em; overflow-x: auto; }
@@ -51,24 +51,24 @@ _STYLE = """
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where needed."""
+    """Return a number with its noun, in the plural if needed."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def element(tag: str, *children: Element | str, **attributes: object) -> Element:
-    """Return an element of HTML or SVG; whatever is text stays text.
+    """Return an HTML or SVG element; text is escaped.
 
-    An underscore in the name of an attribute stands for a hyphen; a trailing one, as in ``class_``, for nothing.
+    An underscore in an attribute name becomes a hyphen; a trailing one, as in ``class_``, is dropped.
     """
-    made = Element(tag, {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()})
+    node = Element(tag, {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()})
     for child in children:
         if isinstance(child, Element):
-            made.append(child)
-        elif len(made):
-            made[-1].tail = (made[-1].tail or "") + child
+            node.append(child)
+        elif len(node):
+            node[-1].tail = (node[-1].tail or "") + child
         else:
-            made.text = (made.text or "") + child
-    return made
+            node.text = (node.text or "") + child
+    return node
 
 
 def markup(root: Element) -> str:
@@ -77,7 +77,7 @@ def markup(root: Element) -> str:
 
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
-    """Return the lines of a table; columns are aligned to the right except those named in ``left``."""
+    """Return the lines of a table; columns are right-aligned except those named in ``left``."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     return [
         "  ".join(
@@ -90,22 +90,22 @@ def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: 
 
 @dataclass(frozen=True)
 class Card:
-    """What an object shows of itself.
+    """The text and HTML representation of an object.
 
     Attributes
     ----------
     title
-        What it is.
+        The title.
     lines
-        What a reader should know first.
+        The main facts.
     picture
-        A small picture next to them, or None.
+        A small picture to the right of the lines, or None.
     headings, rows
-        A table; none if there are no headings. Cells of columns named in ``words`` are aligned to the left.
+        A table; none without headings. Columns named in ``words`` are left-aligned.
     notes
-        Below the table.
+        Remarks below the table.
     details
-        Shown on demand.
+        Lines that the HTML version folds away.
     appendix
         A second title and table below the notes.
     """
@@ -131,7 +131,7 @@ class Card:
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     def html(self) -> str:
-        """Return the card as HTML; everything that is text is escaped."""
+        """Return the card as HTML; all text is escaped."""
         first = [element("p", element("b", self.title))]
         first += [element("p", line) for line in self.lines]
         head = element("div", element("div", *first), class_="allegiance-head")
@@ -162,8 +162,8 @@ class Card:
         return element(tag, content, **left)
 
 
-class Shown:
-    """An object that shows itself by a card."""
+class CardMixin:
+    """Base class of objects that are displayed as a card."""
 
     def _card(self) -> Card:
         raise NotImplementedError
@@ -176,7 +176,7 @@ class Shown:
 
 
 def fitted_facts(fitted: Fitted) -> dict[str, str]:
-    """Say what was fitted, and how points are measured with it."""
+    """Return facts about a fitted object by name."""
     specification, n_features = fitted.specification, fitted.columns.n_features
     labels = ", ".join(str(label) for label in fitted.classes[:_MOST_LABELS])
     more = f" and {fitted.classes.size - _MOST_LABELS} more" if fitted.classes.size > _MOST_LABELS else ""
@@ -192,7 +192,7 @@ def fitted_facts(fitted: Fitted) -> dict[str, str]:
 
 
 def fitted_html(fitted: Fitted) -> str:
-    """Return what was fitted, as a card for notebooks."""
+    """Return a fitted object as a card for notebooks."""
     return Card(
         title=f"Fitted to {count(fitted.classes.size, 'cluster')}: affinity(X) scores points, known or new",
         lines=[] if fitted.trust_map is None else fitted.trust_map.remarks,
@@ -203,20 +203,20 @@ def fitted_html(fitted: Fitted) -> str:
 
 
 def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
-    """Return a bar divided into parts, colored from good to bad; empty if all are 0."""
+    """Return a bar divided into colored parts, from good to bad; empty if all are 0."""
     total = sum(parts.values())
     bar = _svg(width, 10.0, ", ".join(f"{name} {value:g}" for name, value in parts.items()))
     start = 0.0
-    for value, colour in zip(parts.values(), SHARE_COLOURS, strict=False):
+    for value, color in zip(parts.values(), SHARE_COLORS, strict=False):
         if value > 0:
             length = width * value / total
-            bar.append(element("rect", x=_px(start), y=0, width=_px(length), height=10, fill=colour))
+            bar.append(element("rect", x=_px(start), y=0, width=_px(length), height=10, fill=color))
             start += length
     return bar
 
 
 def histogram_picture(counts: IntArray, name: str) -> Element:
-    """Draw a histogram of numbers between 0 and 1 from its counts; the bins below one half have another color."""
+    """Draw a histogram of numbers in [0, 1] from its counts; bins below one half are red."""
     bins = counts.size
     width, height = 240.0, 52.0
     picture = _svg(width, height + 16.0, f"distribution of {name}: {', '.join(str(count) for count in counts)}")
@@ -240,5 +240,5 @@ def _svg(width: float, height: float, title: str) -> Element:
 
 
 def _px(value: float) -> str:
-    """Return a length in pixels, to a hundredth."""
+    """Return a length in pixels with two decimals."""
     return f"{float(value):.2f}".rstrip("0").rstrip(".")

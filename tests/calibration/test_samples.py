@@ -88,8 +88,8 @@ def test_row_sample_depends_neither_on_chunks_nor_on_the_order_of_merging(case, 
     stored = sp.csr_matrix(rows) if sparse else rows
     whole = RowSample.of(stored, codes, limit=limit, seed=seed)
     for sample in (whole, merged(RowSample, stored, codes, bounds, random, limit=limit, seed=seed)):
-        labelled = np.flatnonzero(codes >= 0)
-        lowest = np.sort(labelled[np.argsort(row_priorities(seed, 0, n)[labelled])[:limit]])
+        labeled = np.flatnonzero(codes >= 0)
+        lowest = np.sort(labeled[np.argsort(row_priorities(seed, 0, n)[labeled])[:limit]])
         assert np.array_equal(sample.numbers, lowest)
         assert np.array_equal(sample.codes, codes[lowest])
         assert np.array_equal(sample.rows.toarray() if sparse else sample.rows, rows[lowest])

@@ -11,7 +11,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from allegiance import AffinityScorer, affinity, trust
-from allegiance.fitting import Labels, align, labels_of, merged_classes
+from allegiance.fitting import Labels, align, labels_of, merge_classes
 
 
 class TestOrder:
@@ -46,7 +46,7 @@ class TestOrder:
         np.testing.assert_array_equal(scorer.transform(X), affinity(X, codes).affinity)
         np.testing.assert_array_equal(scorer.predict(X), names[codes])
         first, second = Labels.of(ordered[:6], 6).classes, Labels.of(ordered[6:], 6).classes
-        assert merged_classes(second, first).tolist() == ["ant", "bee", "cat"]
+        assert merge_classes(second, first).tolist() == ["ant", "bee", "cat"]
 
 
 class TestNoise:
@@ -145,7 +145,7 @@ class TestRefusals:
     )
     def test_a_label_unknown_to_the_fit_is_named(self, labels, says):
         fitted = AffinityScorer().fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 3, 3]).fitted_
-        with pytest.raises(ValueError, match=f"{says}, which is not one of the clusters of the fit"):
+        with pytest.raises(ValueError, match=f"{says}, which is not a cluster of the fit"):
             fitted.score(np.arange(3.0)[:, None], labels=labels)
 
 

@@ -458,11 +458,11 @@ CALIBRATED: dict[str, Any] = {"calibration": 3, "influence": "within"}
          "covariance_type"),
         # Once: an IndexError inside scikit-learn when points were labelled.
         ({"estimator": GaussianMixture(3, random_state=0)}, "clusterer.factors", lambda array: array[:-1],
-         "clusterer.factors has a side of 2"),
+         "clusterer.factors has length 2"),
         ({"estimator": GaussianMixture(3, covariance_type="tied", random_state=0)}, "clusterer.factors",
          lambda array: array[0], "clusterer.factors must have 2 dimensions"),
         ({"estimator": KMeans(3, n_init=1, random_state=0)}, "clusterer.centers", lambda array: array[:, :2],
-         "clusterer.centers has a side of 2"),
+         "clusterer.centers has length 2"),
     ],
 )  # fmt: skip
 def test_numbers_names_and_kinds_are_checked_too(settings, path, change, says, tmp_path):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from allegiance import affinity
 from allegiance.io import propose
 from allegiance.report import center_descriptions, cluster_descriptions
-from allegiance.report._describe import Neighbours, cluster_traits, describe, profile_columns
+from allegiance.report._describe import NeighborFinder, cluster_traits, describe, profile_columns
 from allegiance.report._inputs import Column, check_features
 
 PAIR = np.repeat([0, 1], 50)
@@ -152,12 +152,12 @@ def test_nearest_members_are_found_in_spreads_within_clusters(container, rng):
     means = np.array([X[codes == c].mean(axis=0) for c in range(3)])
     spread = np.sqrt(((X[inside] - means[codes[inside]]) ** 2).mean(axis=0))
     scaled = X if container is sp.csr_array else X / spread
-    found = Neighbours(check_features(container(X), None, 150), codes)
+    found = NeighborFinder(check_features(container(X), None, 150), codes)
     queries = np.array([3, 77, 140])
     for query, near in zip(queries, found.of(queries, 1, 4), strict=True):
         members = [row for row in np.flatnonzero(codes == 1) if row != query]
         expected = sorted(members, key=lambda row: np.linalg.norm(scaled[row] - scaled[query]))[:4]
         assert near.tolist() == expected
-    alone = Neighbours(check_features(X[:2], None, 2), np.array([0, 1]))
+    alone = NeighborFinder(check_features(X[:2], None, 2), np.array([0, 1]))
     assert [near.size for near in alone.of(np.array([0]), 0, 2)] == [0]
     assert [near.size for near in alone.of(np.array([0]), 2, 2)] == [0]

@@ -77,7 +77,7 @@ def test_a_line_cut_by_a_kill_is_left_out_and_other_damage_is_not(tmp_path):
         (LABELS, {"row": -1, "decision": "keep"}, "whole numbers from 0"),
         (LABELS, {"row": 0, "decision": "delete"}, "use one of keep, move, noise, unsure"),
         (LABELS, {"row": 0, "decision": "move"}, "no new_label"),
-        (LABELS, {"row": 0, "label": "b", "decision": "keep"}, "had the label 'b'"),
+        (LABELS, {"row": 0, "label": "b", "decision": "keep"}, "has the label 'b'"),
         ([0, 1], {"row": 0, "decision": "move", "new_label": "x"}, "'x' is not a number"),
     ],
 )
@@ -110,11 +110,11 @@ def test_undo_takes_the_last_decision_back_even_after_a_row_was_decided_twice(lo
     for row, decision in ((1, "keep"), (2, "keep"), (1, "noise")):
         log.decide(row, decision)
     assert log.undo() == 1
-    assert log.standing[1]["decision"] == "keep"
+    assert log.final[1]["decision"] == "keep"
     assert log.undo() == 2
-    assert list(log.standing) == [1]
+    assert list(log.final) == [1]
     assert [log.undo(), log.undo()] == [1, None]
-    assert not log.standing
+    assert not log.final
     assert len(log.path.read_text().splitlines()) == 6
 
 
@@ -125,7 +125,7 @@ def test_a_log_is_resumed_even_after_a_cut_line_and_keeps_names(log):
     with log.path.open("a") as file:
         file.write('{"row": 5, "label"')
     again = DecisionLog(log.path, labels_of())
-    assert list(again.standing) == [7]
+    assert list(again.final) == [7]
     assert again.names == {"east": "the sea"}
     again.decide(5, "noise")
     again.close()
@@ -172,7 +172,7 @@ def test_a_log_that_changes_under_the_server_is_an_error(change, log):
             log.path.write_text("")
     with pytest.raises(OSError, match="this decision is not saved"):
         log.decide(5, "keep")
-    assert list(log.standing) == [1, 3]
+    assert list(log.final) == [1, 3]
 
 
 def test_a_log_in_use_is_refused(log):

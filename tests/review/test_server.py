@@ -112,7 +112,7 @@ def test_the_page_runs_its_own_scripts_and_nothing_else(calm):
 def test_a_wrong_host_is_what_is_named(host, calm):
     status, _, content = calm.ask("GET", "/state", Host=host)
     assert status == 403
-    assert b"not called" in content
+    assert b"does not accept the host name" in content
     assert b"token" not in content
 
 

@@ -1,1 +1,1 @@
-"""What every part uses: parameters, parallel work, progress, stored parts, validation."""
+"""Shared helpers: parameters, threads, progress, file schemas, validation."""

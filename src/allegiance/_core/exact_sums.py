@@ -1,4 +1,4 @@
-"""Sums whose bits do not depend on the order of their terms, nor on how the terms are split into chunks."""
+"""Sums that are bit-identical for any order and any chunks of their terms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
 
-#: Bits of a digit of :class:`ExactSums`, and digits kept: at least 60 bits below the largest term of a column.
+#: Bits per digit of :class:`ExactSums`, and number of digits: at least 60 bits below the largest term of a column.
 _BITS, _DIGITS = 30, 3
 #: The level of a column of zeros.
 _LOWEST_LEVEL = -20
@@ -24,8 +24,8 @@ class ExactSums(NamedTuple):
     """Sums of the rows of each of k clusters, column by column.
 
     A number is a sum of multiples of 2**(30 level) for three consecutive levels. The levels are the same for all
-    numbers, so digits add up as integers, without rounding. A larger number that comes later only drops the lowest
-    digits, which the sum of all numbers would not have kept either.
+    numbers, so digits add up as integers, without rounding. A larger number later on only drops the lowest digits,
+    which the sum over all numbers does not have either.
     """
 
     top: IntArray
@@ -35,7 +35,7 @@ class ExactSums(NamedTuple):
 
     @classmethod
     def of(cls, X: Rows, codes: AnyArray, k: int) -> ExactSums:
-        """Sum rows X (n, d), dense or CSR, by their clusters (n,), -1 for rows that do not count."""
+        """Sum rows X (n, d), dense or CSR, by cluster ``codes`` (n,); rows with -1 are left out."""
         n, d = X.shape
         total = cls(np.full(d, _LOWEST_LEVEL), np.zeros((_DIGITS, k, d), np.int64))
         size = min(_ROWS, max(1, _ENTRIES // max(d, 1)))
@@ -78,11 +78,11 @@ class ExactSums(NamedTuple):
         if (self.top == top).all():
             return self.digits
         places = np.arange(_DIGITS)[:, None] - (top - self.top)
-        chosen = np.take_along_axis(self.digits, np.maximum(places, 0)[:, None, :], axis=0)
-        return np.where(places[:, None, :] >= 0, chosen, 0)
+        shifted = np.take_along_axis(self.digits, np.maximum(places, 0)[:, None, :], axis=0)
+        return np.where(places[:, None, :] >= 0, shifted, 0)
 
     def among(self, k: int, places: AnyArray) -> ExactSums:
-        """Return the sums among k clusters, of which these have the numbers ``places``; the others are empty."""
+        """Return sums over k clusters: those of this object at ``places``, zero elsewhere."""
         digits = np.zeros((_DIGITS, k, self.digits.shape[2]), np.int64)
         digits[:, places] = self.digits
         return ExactSums(self.top, digits)
@@ -103,23 +103,23 @@ def _levels(largest: FloatArray) -> IntArray:
 
 
 class ExactProducts(NamedTuple):
-    """Sums over rows of the products of two columns, for columns whose largest number is known beforehand."""
+    """Sums over rows of the products of two columns, for columns with known bounds."""
 
     exponents: IntArray
-    """(d,) all numbers of a column are below this power of two."""
+    """(d,) exponent of the power of two that bounds each column."""
     digits: IntArray
     """(3, d, d) multiples of 2**20, 1 and 2**-20 of the product of the two units; all but the first carried."""
 
     @classmethod
     def empty(cls, bounds: FloatArray) -> ExactProducts:
-        """Return no rows of columns whose numbers are at most ``bounds`` (d,)."""
+        """Return sums over no rows, for columns bounded by ``bounds`` (d,)."""
         d = bounds.size
         return cls(np.frexp(bounds)[1].astype(np.int64), np.zeros((3, d, d), np.int64))
 
     def with_rows(self, rows: FloatArray, *, coarse: bool = False) -> ExactProducts:
         """Add at most ``MAX_PRODUCT_ROWS`` rows (m, d), each rounded 40 bits below the bound of its column.
 
-        Products of two second halves, below those 40 bits, are left out, and with ``coarse`` all second halves.
+        Products of two low halves, which are below those 40 bits, are left out; ``coarse`` leaves out all low halves.
         """
         scaled = rows * np.ldexp(1.0, _FACTOR_BITS - self.exponents)
         high = np.rint(scaled)
@@ -130,11 +130,11 @@ class ExactProducts(NamedTuple):
             scaled *= 2.0**_FACTOR_BITS
             mixed = high.T @ np.rint(scaled, out=scaled)
             digits[2] += (mixed + mixed.T).astype(np.int64)
-        return ExactProducts(self.exponents, _carried(digits))
+        return ExactProducts(self.exponents, _carry(digits))
 
     def plus(self, other: ExactProducts) -> ExactProducts:
         """Return the sums over both sets of rows."""
-        return ExactProducts(self.exponents, _carried(self.digits + other.digits))
+        return ExactProducts(self.exponents, _carry(self.digits + other.digits))
 
     @property
     def values(self) -> FloatArray:
@@ -145,8 +145,8 @@ class ExactProducts(NamedTuple):
         return np.ldexp(total, np.add.outer(self.exponents, self.exponents) - _FACTOR_BITS)
 
 
-def _carried(digits: IntArray) -> IntArray:
-    """Move what exceeds a digit to the next higher one, so that equal sums have equal digits."""
+def _carry(digits: IntArray) -> IntArray:
+    """Carry overflow to the next higher digit, so that equal sums have equal digits."""
     for level in (2, 1):
         digits[level - 1] += digits[level] >> _FACTOR_BITS
         digits[level] &= 2**_FACTOR_BITS - 1

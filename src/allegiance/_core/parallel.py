@@ -1,4 +1,4 @@
-"""Threads over blocks of rows, and random streams that do not depend on them."""
+"""Threads over row blocks, and random streams that do not depend on them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 
 from .validation import AnyArray, RandomState
 
-#: Rows below which another thread costs more than it brings.
+#: Rows below which another thread does not pay off.
 _MIN_ROWS = 64
-#: Blocks per thread, so that a slow block does not keep the others waiting.
+#: Blocks per thread, to balance slow and fast blocks.
 _BLOCKS_PER_THREAD = 4
-#: Multiplications below which a kernel is done before other threads have started.
+#: Multiplications below which a kernel finishes before other threads start.
 _MIN_PRODUCTS = 2**24
 
 
 def effective_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for ``n_jobs``: None or -1 are all cores this process may use."""
+    """Return the number of threads for ``n_jobs``; None or -1 means all cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         available = len(os.sched_getaffinity(0))
     else:
@@ -34,25 +34,25 @@ def effective_threads(n_jobs: int | None) -> int:
 
 
 def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
-    """Return arrays as kernels are compiled for: contiguous and writable, copied only if they are not.
+    """Return contiguous and writable arrays, copied only where needed.
 
-    Read-only arrays, such as the memory maps in which joblib hands a fitted estimator to its workers, would otherwise
-    make numba compile the kernel once more.
+    Read-only arrays, such as the memory maps that joblib passes to its workers, would make numba compile the kernel
+    again.
     """
     return [array if array.flags.carray else np.require(array, requirements=["C", "W"]) for array in arrays]
 
 
 def slices(rows: int | slice, size: int) -> Iterator[slice]:
-    """Yield slices of at most ``size`` rows that cover so many rows, or a range of them."""
+    """Yield slices of at most ``size`` rows that cover a number of rows, or a range of rows."""
     start, stop = (0, rows) if isinstance(rows, int) else (rows.start, rows.stop)
     return (slice(first, min(first + size, stop)) for first in range(start, stop, size))
 
 
 class Threads:
-    """Threads that several calls of :func:`for_row_blocks` share, one after the other, in a ``with`` block.
+    """A thread pool that several calls of :func:`for_row_blocks` share in a ``with`` block.
 
-    They live as long as the block, inside one call of the user, so nothing of them can be inherited by a forked
-    process. Starting threads takes most of a millisecond; rounds of a few milliseconds should share them.
+    It lives inside one call of the user, so a forked process never inherits it. Starting threads takes most of a
+    millisecond; rounds of a few milliseconds should share a pool.
     """
 
     def __init__(self, number: int) -> None:
@@ -66,9 +66,9 @@ class Threads:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, work: Callable[[slice], None], slices: list[slice]) -> Callable[[], Any]:
-        """Begin to call ``work`` for all slices; return what waits for the end, or works with one thread or slice."""
-        started = map(work, slices) if min(self.number, len(slices)) <= 1 else self._pool.map(work, slices)
-        return lambda: list(started)
+        """Start ``work`` on all slices and return a function that waits for it; one thread or slice works there."""
+        calls = map(work, slices) if min(self.number, len(slices)) <= 1 else self._pool.map(work, slices)
+        return lambda: list(calls)
 
     def run(self, work: Callable[[slice], None], slices: list[slice]) -> None:
         """Call ``work`` for all slices, and wait."""
@@ -80,7 +80,7 @@ def row_blocks(
 ) -> list[slice]:
     """Return slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
 
-    There are as many as keep all threads busy, but none of much less than ``least`` rows.
+    There are enough blocks to keep all threads busy, and none is much smaller than ``least`` rows.
     """
     blocks = max(min(threads * blocks_per_thread, n_rows // least), 1) if threads > 1 else 1
     size = max(-(-n_rows // blocks), 1)
@@ -91,10 +91,10 @@ def row_blocks(
 def for_row_blocks(
     work: Callable[[slice], None], n_rows: int, threads: int | Threads, *, products: float = np.inf, **blocks: int
 ) -> None:
-    """Call ``work(rows)`` for the slices of :func:`row_blocks`, which takes the other arguments.
+    """Call ``work(rows)`` for the slices of :func:`row_blocks`, which takes the remaining arguments.
 
-    ``work`` must write to its own rows only. Threads pay off because kernels release the GIL. Where the number of
-    multiplications is known, ``products``, a small job stays in this thread.
+    ``work`` must only write to its own rows. Threads pay off because kernels release the GIL. ``products`` is the
+    number of multiplications, if known; small jobs run in the calling thread.
     """
     number = threads if isinstance(threads, int) else threads.number
     slices = row_blocks(n_rows, number if products >= _MIN_PRODUCTS else 1, **blocks)
@@ -103,13 +103,13 @@ def for_row_blocks(
     elif isinstance(threads, Threads):
         threads.run(work, slices)
     else:
-        with Threads(number) as started:
-            started.run(work, slices)
+        with Threads(number) as pool:
+            pool.run(work, slices)
 
 
 @cache
 def thread_pools() -> Any:
-    """Find the libraries with threads of their own: a search that takes longer than a small k-means."""
+    """Return the controller of BLAS and OpenMP threads. It is cached, since finding the libraries is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -121,9 +121,9 @@ def on_one_thread() -> Any:
 
 
 def resolve_seed(random_state: RandomState) -> int:
-    """Turn what the user passed as ``random_state`` into one integer that can be stored and replayed.
+    """Return the integer seed for a ``random_state``, which can be stored and replayed.
 
-    An integer is kept; ``None`` takes fresh entropy; a ``Generator`` or ``RandomState`` is advanced by one draw.
+    ``None`` takes fresh entropy; a ``Generator`` or ``RandomState`` is advanced by one draw.
     """
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))
@@ -144,7 +144,7 @@ def resolve_seed(random_state: RandomState) -> int:
 def stream(seed: int, *key: int) -> np.random.Generator:
     """Return the generator of the stream named ``key`` under ``seed``.
 
-    Streams with different keys are independent, and a stream does not depend on which others were used before it:
-    that is what makes results the same for any thread count, chunk size and order of rows.
+    Streams with different keys are independent, and a stream does not depend on earlier ones. So results are the same
+    for any thread count, chunk size and row order.
     """
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))

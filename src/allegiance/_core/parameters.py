@@ -1,4 +1,4 @@
-"""Objects that are passed as parameters, and the registries that resolve their names."""
+"""Parameter objects, and the registries that resolve their names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 
 class Parameters:
-    """The base of every object that is passed as a parameter, such as ``KL(smoothing=0.5)``.
+    """Base class of parameter objects such as ``KL(smoothing=0.5)``.
 
-    A subclass is a ``@dataclass(frozen=True, eq=False, repr=False)`` whose fields are its parameters. Values are kept
-    as they were given and checked when they are used, as scikit-learn asks of its estimators.
+    A subclass is a ``@dataclass(frozen=True, eq=False, repr=False)`` whose fields are its parameters. As in
+    scikit-learn's estimators, values are stored unchanged and checked on use.
     """
 
-    #: The name it is registered under, if it is.
+    #: The name in its registry, if any.
     registered_as: ClassVar[str | None] = None
     _by_name: ClassVar[dict[str, type[Parameters]]] = {}
 
@@ -26,19 +26,19 @@ class Parameters:
 
     @staticmethod
     def named(name: str) -> type[Parameters]:
-        """Return the class of parameters with this name, for saved files; KeyError if there is none."""
+        """Return the class with this name, for saved files; KeyError if there is none."""
         return Parameters._by_name[name]
 
     def check(self) -> None:
-        """Raise, naming the parameter, unless the values make sense by themselves."""
+        """Raise an error that names the parameter if a value is invalid on its own."""
 
     def describe(self) -> str:
-        """Return the name of a registered kind with its defaults, and otherwise how to write it."""
+        """Return the registered name if all parameters have their defaults, else the repr."""
         plain = repr(self) == f"{type(self).__name__}()"
         return self.registered_as if plain and self.registered_as is not None else repr(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep`` also those of parameters, as ``outer__inner``."""
+        """Return the parameters by name; with ``deep`` also nested ones, as ``outer__inner``."""
         params = {field.name: getattr(self, field.name) for field in _parameters(self)}
         if deep:
             for name, value in list(params.items()):
@@ -47,7 +47,7 @@ class Parameters:
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters in place and return the object: for scikit-learn's searches, which work on clones."""
+        """Change parameters in place and return the object. scikit-learn's searches call it on clones."""
         known = {field.name for field in _parameters(self)}
         for name, value in params.items():
             outer, _, inner = name.partition("__")
@@ -69,15 +69,15 @@ class Parameters:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Show what differs from the defaults, positional parameters first."""
-        shown = []
+        """Return the call with all parameters that differ from their defaults."""
+        arguments = []
         for field in _parameters(self):
             value = getattr(self, field.name)
             if field.default is MISSING:
-                shown.append(_brief(value))
+                arguments.append(_brief(value))
             elif not _equal(value, field.default):
-                shown.append(f"{field.name}={_brief(value)}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+                arguments.append(f"{field.name}={_brief(value)}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 def _parameters(owner: Parameters) -> list[Any]:
@@ -88,7 +88,7 @@ def _equal(first: Any, second: Any) -> bool:
     if isinstance(first, np.ndarray | list | tuple) or isinstance(second, np.ndarray | list | tuple):
         return type(first) is type(second) and np.array_equal(first, second)
     if hasattr(first, "get_params") and type(first) is type(second):
-        # Clusterers, too, which scikit-learn compares by identity.
+        # scikit-learn compares clusterers by identity.
         return first is second or _equal_params(first, second)
     return bool(first is second or first == second)
 
@@ -108,10 +108,10 @@ Kind = TypeVar("Kind", bound=Parameters)
 
 
 class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
-    """Makers of parameter objects by name, such as "kl" for ``KL``: a new kind is a class and the line that adds it.
+    """Factories of parameter objects by name, such as "kl" for ``KL``.
 
-    ``argument`` is the parameter that takes these kinds, ``base`` the class all of them derive from, ``first`` the kind
-    that is listed first, as the usual one.
+    ``argument`` is the parameter that takes these kinds, ``base`` is their base class, and ``first`` is the kind that
+    messages list first.
     """
 
     def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
@@ -121,17 +121,17 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         self._makers: dict[str, Callable[..., Kind]] = {}
 
     def register(self, name: str) -> Callable[[type[Kind]], type[Kind]]:
-        """Return a decorator that makes a class known under ``name``."""
+        """Return a decorator that registers a class as ``name``."""
 
-        def keep(cls: type[Kind]) -> type[Kind]:
+        def decorate(cls: type[Kind]) -> type[Kind]:
             self.add(name, cls)
             cls.registered_as = name
             return cls
 
-        return keep
+        return decorate
 
     def add(self, name: str, maker: Callable[..., Kind]) -> None:
-        """Make a function that returns an object known under ``name``."""
+        """Register a factory as ``name``."""
         if name in self._makers:
             raise ValueError(f"{self.argument} {name!r} is registered already.")
         self._makers[name] = maker
@@ -146,7 +146,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         return len(self._makers)
 
     def resolve(self, value: Any) -> Kind:
-        """Return the object a user means by a name or by the object itself, checked."""
+        """Return the checked object for a name, or the checked object itself."""
         if isinstance(value, str):
             value = self._by_name(value)
         if not isinstance(value, self.base):
@@ -168,7 +168,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         return maker()
 
     def choices(self) -> str:
-        """Return the names, quoted, for a message."""
+        """Return the quoted names for a message."""
         return ", ".join(repr(name) for name in self)
 
     def _example(self) -> str:
@@ -177,7 +177,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
 
 
 def required(maker: Callable[..., Any]) -> list[str]:
-    """Return the parameters without which an object cannot be made."""
+    """Return the parameters without a default."""
     if not isinstance(maker, type):
         return []
     return [f.name for f in fields(maker) if f.default is MISSING and f.default_factory is MISSING]
@@ -187,9 +187,9 @@ Value = TypeVar("Value")
 
 
 class Lazy(Generic[Value]):
-    """A value, or how to compute it: most results are never asked for all that follows from them.
+    """A value that is computed on first use.
 
-    What it is computed from is released once it is known. A pickle holds the value.
+    The function, and the data it refers to, is released afterwards. A pickle contains the value.
     """
 
     def __init__(self, compute: Callable[[], Value]) -> None:
@@ -198,7 +198,7 @@ class Lazy(Generic[Value]):
 
     @classmethod
     def known(cls, value: Value) -> Lazy[Value]:
-        """Return a value that is known already."""
+        """Return a lazy object with a known value."""
         lazy = cls(lambda: value)
         _ = lazy.value
         return lazy
@@ -210,8 +210,8 @@ class Lazy(Generic[Value]):
         if compute is not None:
             self._value = compute()
             self._compute = None
-        found: Value = self._value
-        return found
+        value: Value = self._value
+        return value
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_compute": None, "_value": self.value}

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, TypeAlias
 
-#: Seconds between two lines where there is no terminal, as in the log of a nightly job.
+#: Seconds between two lines if there is no terminal, as in a job log.
 _LOG_SECONDS = 30.0
-#: The number of jobs whose progress is shown at this moment.
+#: Number of running jobs that show progress.
 _watched = 0
 
 #: A function to call with the number of items just finished.
@@ -46,15 +46,15 @@ class Progress(NamedTuple):
 def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points", done: int = 0) -> Iterator[Advance]:
     """Yield a function to call with the number of items just finished.
 
-    ``show`` says whether to show anything; if it is a function, it is called with a :class:`Progress` each time. On a
-    terminal and in a notebook there is a tqdm bar, elsewhere a line at most every 30 s. At the end, one line gives the
-    total. ``done`` items were finished by an earlier, interrupted run.
+    ``show`` turns progress on. A function is called with a :class:`Progress` each time; otherwise terminals and
+    notebooks show a tqdm bar, and other outputs a line every 30 s. One line at the end gives the total. ``done``
+    items were finished by an earlier, interrupted run.
     """
     if not show or total == 0:
         yield lambda _: None
         return
     started, count = time.perf_counter(), done
-    with _display(total, what, show, unit, done) as draw, nullcontext() if callable(show) else watched():
+    with _display(total, what, show, unit, done) as draw, nullcontext() if callable(show) else show_remarks():
 
         def advance(items: int) -> None:
             nonlocal count
@@ -95,15 +95,15 @@ def _log(what: str) -> Callable[[Progress], Any]:
 
 
 def remark(text: str) -> bool:
-    """Print why the work takes longer this time, if its progress is shown; return whether it is."""
+    """Print a remark if progress is shown, and return whether it is."""
     if _watched:
         print(text, file=sys.stderr, flush=True)
     return _watched > 0
 
 
 @contextmanager
-def watched() -> Iterator[None]:
-    """Show the remarks of the work inside the block."""
+def show_remarks() -> Iterator[None]:
+    """Print the remarks made inside the block."""
     global _watched  # noqa: PLW0603
     _watched += 1
     try:
@@ -113,7 +113,7 @@ def watched() -> Iterator[None]:
 
 
 def in_notebook() -> bool:
-    """Tell whether this runs in a Jupyter notebook, without importing what only notebooks have."""
+    """Return whether the code runs in a Jupyter notebook, without importing IPython."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
 

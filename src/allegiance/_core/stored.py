@@ -1,4 +1,4 @@
-"""Which classes make up a saved file, and the schema that their contents must match."""
+"""The classes that files can contain, and the schema that their contents must match."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ import numpy as np
 
 from .validation import AnyArray
 
-#: The low end of numbers that must not be zero.
+#: Lower bound of numbers that must not be zero.
 POSITIVE = 5e-324
-#: What a state can hold in addition to arrays and dicts.
+#: Types that a state can contain besides arrays and dicts.
 PLAIN = (bool, int, float, str)
 
 
 class Sizes(dict[str, int]):
-    """The sizes of an object by name, such as k for its clusters: the first array to use a name defines it.
+    """The sizes of an object by name, such as k for its clusters. The first array to use a name defines the size.
 
-    ``kinds`` are those that parts of it may be.
+    ``kinds`` are the classes that nested parts may have.
     """
 
     def __init__(self, sizes: Mapping[str, int], kinds: Mapping[str, Kind]) -> None:
         super().__init__(sizes)
         self.kinds = kinds
 
-    def agree(self, size: str | int, found: int, name: str) -> None:
-        """Raise ValueError unless a size, its name, or its name with "+1", is what was found in the part ``name``."""
+    def agree(self, size: str | int, length: int, name: str) -> None:
+        """Raise ValueError unless the part ``name`` has the length ``size``: a number, a name, or a name with "+1"."""
         if isinstance(size, str):
             symbol, _, more = size.partition("+")
-            size = self.setdefault(symbol, found - int(more or 0)) + int(more or 0)
-        if found != size or found < 0:
-            raise ValueError(f"{name} has a side of {found}, where the other parts ask for {size}.")
+            size = self.setdefault(symbol, length - int(more or 0)) + int(more or 0)
+        if length != size or length < 0:
+            raise ValueError(f"{name} has length {length}, but the other parts require {size}.")
 
 
-#: What a part must be: called with its value, its name for messages and the sizes of the object, it raises ValueError.
+#: A check that is called with the value, its name for messages and the sizes of the object, and raises ValueError.
 Spec: TypeAlias = Callable[[Any, str, Sizes], None]
 
 
 @dataclass(frozen=True)
 class OrNone:
-    """None, or what another specification asks for."""
+    """None, or a value that another check accepts."""
 
     spec: Spec
 
@@ -53,11 +53,11 @@ class OrNone:
 
 @dataclass(frozen=True)
 class Array:
-    """An array of float64, in the range [low, high], without NaN; or of whole numbers, or of anything that labels.
+    """An array with numbers in [low, high] and without NaN, or an array of labels.
 
-    ``shape`` has a size for each side: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64",
-    "number" for those of any precision, or "label" for integers, truth values and texts. Infinite ends of the range
-    exclude infinity unless ``infinite``.
+    ``shape`` has one size per dimension: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64",
+    "number" for numbers of any precision, or "label" for integers, booleans and strings. Infinity is excluded unless
+    ``infinite``.
     """
 
     shape: tuple[str | int, ...]
@@ -70,12 +70,12 @@ class Array:
         if self.dtype == "label" and isinstance(value, dict) and value.get("kind") == "objects":
             value = _labels(value, name)
         if not isinstance(value, np.ndarray) or not self._fits(value.dtype):
-            found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-            raise ValueError(f"{name} must be an array of {self.dtype}, not {found}.")
+            kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+            raise ValueError(f"{name} must be an array of {self.dtype}, not {kind}.")
         if value.ndim != len(self.shape):
             raise ValueError(f"{name} must have {len(self.shape)} dimensions, not shape {value.shape}.")
-        for size, found in zip(self.shape, value.shape, strict=True):
-            sizes.agree(size, found, name)
+        for size, length in zip(self.shape, value.shape, strict=True):
+            sizes.agree(size, length, name)
         if value.dtype.kind in "fiu":
             self._check_range(value, name)
 
@@ -87,29 +87,29 @@ class Array:
         if value.dtype.kind == "f" and not (np.isnan(value).sum() == 0 if self.infinite else np.isfinite(value).all()):
             raise ValueError(f"{name} holds NaN{'' if self.infinite else ' or infinity'}.")
         if value.size and not (self.low <= value.min() and value.max() <= self.high):
-            found = f"{value.min()} to {value.max()}"
-            raise ValueError(f"{name} holds numbers from {found}, which must be from {self.low} to {self.high}.")
+            limits = f"{value.min()} to {value.max()}"
+            raise ValueError(f"{name} holds numbers from {limits}, which must be from {self.low} to {self.high}.")
 
 
 def _labels(value: dict[str, Any], name: str) -> AnyArray:
     values = value.get("values")
     if not isinstance(values, list) or not all(isinstance(item, PLAIN) for item in values):
         raise ValueError(f"{name} must be a list of numbers or names.")
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    labels = np.empty(len(values), dtype=object)
+    labels[:] = values
+    return labels
 
 
 def floats(*shape: str | int, low: float = -inf, high: float = inf, infinite: bool = False) -> Array:
-    """Ask for an array of float64 of a shape, in a range."""
+    """Return the check for a float64 array with a shape and range."""
     return Array(shape, "float", low, high, infinite)
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Where the pieces start that an array of ``size`` entries is cut into: ascending from 0, the last one its end.
+    """Offsets that cut an array of ``size`` entries into consecutive pieces, ascending from 0.
 
-    ``pieces`` is the size of the array of starts: "k+1" with the end of the last piece, "k" without.
+    ``pieces`` is the number of offsets: "k+1" if the end of the last piece is included, "k" if not.
     """
 
     pieces: str
@@ -126,7 +126,7 @@ class Starts:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Rows of finite float64, as an array or in CSR form with all its indices in range."""
+    """A matrix of finite float64, as an array or in CSR form with all indices in range."""
 
     rows: str
     columns: str
@@ -148,7 +148,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Number:
-    """A number in [low, high]; infinity only if that is an end."""
+    """A number in [low, high]; infinity only with ``infinite``."""
 
     low: float = -inf
     high: float = inf
@@ -164,7 +164,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Size:
-    """A whole number that is a size of other arrays, at least 1."""
+    """A positive integer that is also a size of other arrays."""
 
     name: str
 
@@ -175,7 +175,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Text:
-    """A text, one of ``choices`` if there are any."""
+    """A string, one of ``choices`` if there are any."""
 
     choices: tuple[str, ...] = ()
 
@@ -187,7 +187,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """Plain values that are checked where they are used, as those that users pass are; of one type, if any is given."""
+    """A plain value that is checked on use, like user input; optionally of one type."""
 
     type: type = object
 
@@ -197,9 +197,9 @@ class Unchecked:
 
 
 class Part:
-    """Another object, of one of some kinds.
+    """A nested object of one of several kinds.
 
-    ``sizes`` are what its own sizes are called here: ``Part("linear", d="m")`` is one over m features.
+    ``sizes`` maps its sizes to those of this object: ``Part("linear", d="m")`` has m features.
     """
 
     def __init__(self, *kinds: str, **sizes: str) -> None:
@@ -224,7 +224,7 @@ class Part:
 
 
 def check_parts(values: Mapping[str, Any], parts: Mapping[str, Spec], name: str, sizes: Sizes) -> None:
-    """Raise ValueError unless all ``parts`` are among ``values`` and are what they must be."""
+    """Raise ValueError unless ``values`` has all ``parts`` and each passes its check."""
     for part, spec in parts.items():
         path = f"{name}.{part}".lstrip(".")
         if part not in values:
@@ -240,12 +240,12 @@ class Kind(NamedTuple):
 
     cls: type
     parts: Mapping[str, Spec]
-    """What its attributes must be, by name."""
+    """The checks of its attributes by name."""
     agree: Callable[[dict[str, Any], Sizes], None] | None = None
-    """Raises ValueError where parts that are right by themselves do not fit together, and names sizes that follow."""
+    """Raises ValueError if valid parts contradict each other; it may also set derived sizes."""
 
 
-#: By the name in the file.
+#: Kinds by their name in files.
 STORED: dict[str, Kind] = {}
 
 
@@ -254,13 +254,13 @@ def stored(
 ) -> Callable[[Cls], Cls]:
     """Return a decorator for a class whose instances are saved as ``kind`` with these attributes.
 
-    The names are part of the file format: the class may be renamed, they may not. A file may come from a stranger, and
-    an object that is loaded does not pass through its constructor: what is declared here is all that stands between
-    the file and the arithmetic. ``agree`` checks what else must hold; see :class:`Kind`.
+    The names are part of the file format and must not change, even if the class is renamed. Files may come from
+    untrusted sources, and loading bypasses the constructor, so these checks are the only ones. ``agree`` checks further
+    conditions; see :class:`Kind`.
     """
 
-    def keep(cls: Cls) -> Cls:
+    def decorate(cls: Cls) -> Cls:
         STORED[kind] = Kind(cls, parts, agree)
         return cls
 
-    return keep
+    return decorate

@@ -1,4 +1,4 @@
-"""Input: types of arrays, rows and frames of any kind, and checks that name the argument."""
+"""Input validation: array types, rows, frames, and checks whose errors name the argument."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Rows: TypeAlias = Any
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 
-#: Columns up to which summing column by column is faster.
+#: Most columns for which summing column by column is faster.
 _FEW = 16
 
 
 def is_sparse(X: Rows) -> bool:
-    """Tell whether X is a SciPy sparse matrix or array."""
+    """Return whether X is a SciPy sparse matrix or array."""
     return bool(sp.issparse(X))
 
 
 def is_lazy(X: object) -> bool:
-    """Tell whether X is a Dask collection, without importing Dask."""
+    """Return whether X is a Dask collection, without importing Dask."""
     return hasattr(type(X), "__dask_graph__")
 
 
@@ -46,8 +46,8 @@ def dense(X: Rows) -> FloatArray:
 def row_sums(A: FloatArray) -> FloatArray:
     """Return the sum (n,) of each row of A (n, m).
 
-    Column by column where there are few: NumPy's own reduction along a short axis is several times slower. Either way
-    the order of the additions depends on m only.
+    Few columns are added one by one, since NumPy's reduction along a short axis is several times slower. The order of
+    additions depends on m only.
     """
     if not 0 < A.shape[1] <= _FEW:
         return A.sum(axis=1)
@@ -57,8 +57,8 @@ def row_sums(A: FloatArray) -> FloatArray:
     return total
 
 
-def standardised(rows: Rows) -> Rows:
-    """Return features (n, d) in standard deviations of their columns; sparse ones as they are."""
+def standardize(rows: Rows) -> Rows:
+    """Divide features (n, d) by their standard deviations; sparse rows stay unchanged."""
     if is_sparse(rows):
         return rows
     spread = rows.std(axis=0, dtype=np.float64)
@@ -76,16 +76,16 @@ def row_dots(A: FloatArray, B: FloatArray) -> FloatArray:
 
 
 def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
-    """Return a contiguous float64 array of ``ndim`` dimensions without NaN, or say what is wrong with ``name``."""
+    """Return a contiguous float64 array of ``ndim`` dimensions without NaN; errors name the argument ``name``."""
     try:
-        given = np.asarray(values)
-        if np.iscomplexobj(given):
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
             raise TypeError("complex numbers")
-        array = np.ascontiguousarray(given, dtype=np.float64)
+        shape, array = array.shape, np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be an array of real numbers: {error}.") from error
-    if given.ndim != ndim:
-        raise ValueError(f"{name} must be {ndim}-D, got an array of shape {given.shape}.")
+    if len(shape) != ndim:
+        raise ValueError(f"{name} must be {ndim}-D, got an array of shape {shape}.")
     if np.isnan(array).any():
         raise ValueError(f"{name} contains NaN: its numbers must be finite.")
     return array
@@ -99,7 +99,7 @@ def power_of_two(size: float) -> float:
 
 
 def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
-    """Return a list of n_points values from a list, an array or a series, or say what is wrong with ``name``."""
+    """Return a list of n_points values from a list, an array or a series; errors name the argument ``name``."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{name} must have one entry for each point, got a single {type(values).__name__}.")
     series = nw.from_native(values, series_only=True, pass_through=True)
@@ -120,14 +120,14 @@ MISSING_WORDS = frozenset([*_WORDS.split(), "not available", "not applicable", "
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether an entry is None, NaN or a frame's missing value."""
+    """Return whether an entry is None, NaN or a frame's missing value."""
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
 
 
 def texts_for_each(values: Any, n_points: int) -> list[str]:
-    """Return one text for each point, empty where it is missing (None, NaN); ``texts`` in messages."""
+    """Return one string per point, empty where missing (None, NaN)."""
     entries = one_for_each(values, "texts", n_points)
     for row, entry in enumerate(entries):
         if isinstance(entry, str):
@@ -141,7 +141,7 @@ def texts_for_each(values: Any, n_points: int) -> list[str]:
 
 
 def require(module: str, extra: str, caller: str) -> Any:
-    """Import an optional module, or explain which extra of allegiance brings it."""
+    """Import an optional module, or raise an error that names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -150,37 +150,37 @@ def require(module: str, extra: str, caller: str) -> Any:
 
 @dataclass(frozen=True)
 class FrameLike:
-    """The library of a frame and, for pandas, its index; nothing else of it is kept."""
+    """The library of a frame and, for pandas, its index."""
 
     backend: Any = None
     index: Any = None
 
     @classmethod
     def of(cls, X: Any) -> FrameLike:
-        """Remember what kind of frame X is; anything that is not a dataframe is treated as pandas."""
+        """Return the kind of frame of X; anything that is not a dataframe counts as pandas."""
         frame = nw.from_native(X, pass_through=True, eager_only=True)
         if not isinstance(frame, nw.DataFrame):
             return cls()
         return cls(frame.implementation, nw.maybe_get_index(frame))
 
     def build(self, columns: dict[str, AnyArray]) -> Any:
-        """Build a frame of this kind, and with its index, from columns of equal length."""
+        """Build a frame of this kind, with its index, from columns of equal length."""
         if self.backend not in (None, nw.Implementation.PANDAS):
             native = nw.from_dict(columns, backend=self.backend).to_native()
             if self.index is not None:
                 native.index = self.index
             return native
         pandas = require("pandas", "io", "a table")
-        # Whole numbers stay whole numbers next to missing ones.
+        # Integers stay integers although some are missing.
         whole = {name: pandas.array(values, dtype="Int64") for name, values in columns.items() if _has_gaps(values)}
         return pandas.DataFrame({**columns, **whole}, index=self.index)
 
     def without_index(self) -> FrameLike:
-        """Return the same kind of frame for other rows than those of X."""
+        """Return the same kind of frame, for rows that are not those of X."""
         return FrameLike(self.backend)
 
     def build_rows(self, rows: IntArray, columns: dict[str, AnyArray]) -> Any:
-        """Build a frame of some rows of X: with their index, or where frames have none with a column ``row``."""
+        """Build a frame of some rows of X, with their index or, for frames without one, a column ``row``."""
         if self.index is not None:
             return FrameLike(self.backend, self.index[rows]).build(columns)
         if self.backend is None:
@@ -188,18 +188,18 @@ class FrameLike:
         return self.build({"row": rows} | columns)
 
     def row_name(self, row: int) -> Any:
-        """Return the user's name of a row: its index, or its number."""
+        """Return the index entry of a row, or its number."""
         return row if self.index is None else self.index[row]
 
 
 def _has_gaps(values: Any) -> bool:
-    """Tell whether a list holds integers and None."""
+    """Return whether a list contains integers and None."""
     return isinstance(values, list) and {type(value) for value in values} == {int, type(None)}
 
 
-#: Numbers between these have fourth powers, and sums of many of them, that neither overflow nor vanish.
+#: Range in which sums of fourth powers neither overflow nor underflow.
 _SMALLEST, _LARGEST = 1e-70, 1e70
-#: What to do about columns that hold no numbers.
+#: Messages about columns without numbers.
 _UNUSABLE = {
     "text": "X holds text in {}: encode it as numbers, as with OneHotEncoder, or drop it.",
     "dates": "X holds dates in {}: turn them into numbers, such as days since the first one, or drop them.",
@@ -207,21 +207,21 @@ _UNUSABLE = {
     "rows.",
     "infinite": "X holds infinite numbers in {}: replace them, or drop these rows.",
 }
-#: Largest count: it is exact as a float, and some of its multiples still fit into 64 bits.
+#: Largest count: exact as a float, and small multiples of it still fit into 64 bits.
 _MAX_COUNT = 2**53
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
     """Return X as scikit-learn validates it: two-dimensional, finite, float64 or float32, dense or CSR.
 
-    Errors name the columns that cannot be used and what to do, or at least the argument. Numbers of extreme size are
+    Errors name the unusable columns and the fix, or at least the argument. Extremely large and small numbers are
     refused.
     """
     from sklearn.utils.validation import validate_data
 
     _refuse_containers(X)
     try:
-        if _has_dates(X):  # which scikit-learn would take as numbers of nanoseconds
+        if _has_dates(X):  # scikit-learn would read them as nanoseconds
             raise TypeError("X holds dates: turn them into numbers.")
         if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise ValueError(
@@ -231,7 +231,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
             take = partial(
                 validate_data, estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
             )
-            # The largest number says whether all are finite: scikit-learn passes over X once more only to complain.
+            # If the largest number is finite, all are. A second pass of scikit-learn only raises the error.
             rows: Rows = take(ensure_all_finite=False)
             largest = _largest(rows)
             if not np.isfinite(largest):
@@ -253,7 +253,7 @@ def _has_dates(X: Any) -> bool:
 
 
 def _unusable_columns(X: Any) -> str | None:
-    """Say which columns of X hold something else than numbers, or that it has none; None if that is not the reason."""
+    """Return a message about the columns of X that are not numeric, or about its shape; None if neither is wrong."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         columns = {repr(name): frame[name].to_numpy() for name in frame.columns}
@@ -270,17 +270,17 @@ def _unusable_columns(X: Any) -> str | None:
         if array.ndim != 2:
             return None
         columns = {str(number): values for number, values in enumerate(array.T)}
-    found: dict[str | None, list[str]] = {}
+    by_kind: dict[str | None, list[str]] = {}
     for name, values in columns.items():
-        found.setdefault(_kind_of(values), []).append(name)
+        by_kind.setdefault(_kind_of(values), []).append(name)
     for kind, text in _UNUSABLE.items():
-        if kind in found:
-            return text.format(f"column{'' if len(found[kind]) == 1 else 's'} {listed(found[kind])}")
+        if names := by_kind.get(kind):
+            return text.format(f"column{'' if len(names) == 1 else 's'} {join_names(names)}")
     return None
 
 
 def _kind_of(values: AnyArray) -> str | None:
-    """Return what makes a column unusable, a key of ``_UNUSABLE``; None if it holds numbers."""
+    """Return the key of ``_UNUSABLE`` for a column; None if it is numeric."""
     if values.dtype.kind in "USmM":
         return "text" if values.dtype.kind in "US" else "dates"
     if values.dtype.kind == "f" and np.isinf(values).any() and not np.isnan(values).any():
@@ -304,14 +304,14 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def listed(names: Any, most: int = 3) -> str:
-    """Return names for a message, so many at most."""
+def join_names(names: Any, most: int = 3) -> str:
+    """Return at most ``most`` names for a message."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(str(name) for name in names[:most]) + more
 
 
 def check_table(estimator: Any, X: Any) -> None:
-    """Let ``estimator`` take note of the columns of X, which may hold anything."""
+    """Store the column names of X, of any content, in ``estimator``."""
     from sklearn.utils.validation import validate_data
 
     _refuse_containers(X)
@@ -319,7 +319,7 @@ def check_table(estimator: Any, X: Any) -> None:
 
 
 def _refuse_containers(X: Any) -> None:
-    """Raise for objects that hold tables but are not one, where NumPy would say something cryptic."""
+    """Raise a clear error for containers of tables, where NumPy's would be cryptic."""
     if hasattr(X, "obsm") and hasattr(X, "obs"):
         raise TypeError(
             f"X is an {type(X).__name__}: call allegiance.anndata.trust(adata, groupby='leiden'), or pass the matrix "
@@ -332,7 +332,7 @@ def _refuse_containers(X: Any) -> None:
 
 
 def check_centers(centers: Any, n_features: int) -> FloatArray:
-    """Return centres as a float64 array (k, n_features)."""
+    """Return centers as a float64 array (k, n_features)."""
     values = real_array("centers", centers.toarray() if hasattr(centers, "toarray") else centers, 2)
     if values.shape[0] == 0:
         raise ValueError("centers is empty: it needs one row per cluster.")
@@ -345,13 +345,13 @@ def check_centers(centers: Any, n_features: int) -> FloatArray:
 
 
 def _largest(values: Rows) -> float:
-    """Return the largest absolute value; it is not finite if any number is not."""
+    """Return the largest absolute value; not finite if any number is not."""
     numbers = values.data if is_sparse(values) else values
     return max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
 
 
 def _check_size(name: str, size: float, smallest: float = 0.0) -> None:
-    """Raise ValueError if the size of the largest number is beyond 1e70, or not zero and below ``smallest``."""
+    """Raise ValueError if the largest number is above 1e70, or nonzero and below ``smallest``."""
     if size > _LARGEST or 0.0 < size < smallest:
         kind = "large" if size > _LARGEST else "small"
         raise ValueError(
@@ -379,7 +379,7 @@ def check_number(value: Any, name: str, *, low: float, high: float = np.inf, clo
 
 
 def check_count(value: Any, name: str) -> int:
-    """Return a positive integer that arithmetic on it can bear."""
+    """Return a positive integer of at most ``_MAX_COUNT``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}.")
     count = int(value)

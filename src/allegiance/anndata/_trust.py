@@ -18,7 +18,7 @@ from allegiance._scorer import AffinityScorer
 from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration
 from allegiance.clusterers import Leiden, Louvain
-from allegiance.notebook import SHARE_COLOURS
+from allegiance.notebook import SHARE_COLORS
 from allegiance.results import VERDICTS, AffinityResult, FrameLike
 
 #: Where scanpy keeps principal components, which most cells are clustered by.
@@ -30,7 +30,7 @@ _MAX_NUMERIC_CLUSTERS = 100
 #: Coordinates that the map of a report shows, the first that there are.
 _MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", _PCA)
 #: Colours of the verdicts; grey for cells of no cluster.
-_VERDICT_COLORS = dict(zip(VERDICTS, (*SHARE_COLOURS, "#b0b0b0"), strict=True))
+_VERDICT_COLORS = dict(zip(VERDICTS, (*SHARE_COLORS, "#b0b0b0"), strict=True))
 
 
 def trust(

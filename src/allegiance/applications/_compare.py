@@ -18,7 +18,7 @@ from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.fitting import unique_name
 from allegiance.metrics import rand_distance
-from allegiance.notebook import Card, Cell, Shown, count, share_bar
+from allegiance.notebook import Card, CardMixin, Cell, count, share_bar
 from allegiance.results import FIRM, VERDICTS, AffinityResult, FrameLike
 
 #: Headings and number formats of the printed tables: candidates, and consensus.
@@ -61,7 +61,7 @@ _CONSIDERABLE = 0.05
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClusteringComparison(Shown):
+class ClusteringComparison(CardMixin):
     """Several clusterings of the same points.
 
     ``print(comparison)`` gives a summary, :meth:`candidates` one row per candidate, :meth:`frame` one row per point.
@@ -251,7 +251,7 @@ def compare_clusterings(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ConsensusValidation(Shown):
+class ConsensusValidation(CardMixin):
     """Trust in a consensus of n points, and in the m clusterings it combines.
 
     ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.

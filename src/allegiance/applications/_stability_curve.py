@@ -16,7 +16,7 @@ from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, check_jobs, check_rows
 from allegiance.calibration import Calibration, as_clusterer, replicate, row_keys
 from allegiance.fitting import Labels, cluster
-from allegiance.notebook import Card, Shown
+from allegiance.notebook import Card, CardMixin
 from allegiance.results import FrameLike
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
@@ -40,7 +40,7 @@ _CAVEAT = (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class StabilityCurve(Shown):
+class StabilityCurve(CardMixin):
     """Replication above chance against a parameter of the clusterer, of the data and of data without clusters.
 
     Attributes
@@ -166,7 +166,7 @@ class StabilityCurve(Shown):
     def _headings(self) -> tuple[str, ...]:
         found = () if self.param == "n_clusters" else ("clusters",)
         first = "clusters" if self.param == "n_clusters" else self.param
-        return (first, *found, "above chance", "middle 50 %", "null median", "null max", "")
+        return (first, *found, "above chance", "middle 50%", "null median", "null max", "")
 
     def _cells(self) -> list[tuple[str, ...]]:
         found = [() if self.param == "n_clusters" else (f"{number}",) for number in self.n_clusters]

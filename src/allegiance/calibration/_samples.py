@@ -199,8 +199,8 @@ class RowSample:
     def of(cls, rows: Rows, codes: AnyArray, *, limit: int, seed: int, start: int = 0) -> RowSample:
         """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise, which is left out."""
         priorities = row_priorities(seed, start, codes.shape[0])
-        labelled = np.flatnonzero(codes >= 0)
-        kept = labelled[_lowest(priorities[labelled], limit)]
+        labeled = np.flatnonzero(codes >= 0)
+        kept = labeled[_lowest(priorities[labeled], limit)]
         return cls(limit, priorities[kept], kept + start, rows[kept], codes[kept].astype(np.int64))
 
     def plus(self, other: RowSample) -> RowSample:

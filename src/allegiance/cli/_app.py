@@ -308,9 +308,9 @@ def begin(values: dict[str, Any], *, where: Sequence[str] = ()) -> Run:
     names = ("quiet", "verbose", "log_format")
     root.log = log = Log(**{name: values[name] for name in names})
     if values["verbose"]:
-        from allegiance._core.progress import watched
+        from allegiance._core.progress import show_remarks
 
-        context.with_resource(watched())
+        context.with_resource(show_remarks())
     data = tuple(values.get("data") or where)
     log.start(context.command.name or "", ", ".join(data))
     parts = pick(Reading, values), pick(Features, values), pick(Trust, values), pick(Output, values)

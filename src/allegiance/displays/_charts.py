@@ -67,7 +67,7 @@ class AffinityProfileDisplay(ResultDisplay):
 
     def __init__(self, result: AffinityResult, names: Mapping[Any, str] | None = None) -> None:
         super().__init__(result, names)
-        doubtful = result._standing != FIRM
+        doubtful = result._verdicts != FIRM
         self.rows = [rows[np.lexsort((-self.ranking[rows], doubtful[rows]))] for rows in self.members()]
         """One array per band: first the firm labels, then the others, the most trusted of each first."""
 
@@ -93,7 +93,7 @@ class AffinityProfileDisplay(ResultDisplay):
         tops, heights = self._layout(by_size)
         self.bands_ = []
         for i, rows in enumerate(self.rows):
-            firm = int((self.result._standing[rows] == FIRM).sum())
+            firm = int((self.result._verdicts[rows] == FIRM).sum())
             self.bands_.extend(_draw_band(ax, self.ranking[rows], firm, tops[i], heights[i], look_of(i)[0]))
         self.threshold_ = None
         if self.ranked_by == "trust":
@@ -111,7 +111,7 @@ class AffinityProfileDisplay(ResultDisplay):
         """
         row, result = np.concatenate(self.rows), self.result
         rank = np.concatenate([np.arange(rows.size) for rows in self.rows])
-        ranked = {self.ranked_by: self.ranking[row], "verdict": result._standing[row]}
+        ranked = {self.ranked_by: self.ranking[row], "verdict": result._verdicts[row]}
         return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
     def _choose(self, ax: Axes) -> tuple[bool, float]:
@@ -138,7 +138,7 @@ class AffinityProfileDisplay(ResultDisplay):
         style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
         self.labels_ = []
         for y, rows in zip(middles, self.rows, strict=True):
-            doubtful = self.result._standing[rows] != FIRM
+            doubtful = self.result._verdicts[rows] != FIRM
             text = f"{count(doubtful.size, 'point')}, {doubtful.mean():.0%} hatched" if doubtful.size else "no points"
             self.labels_.append(ax.text(1.01, y, text, color=text_color(ax), **style))
 
@@ -202,7 +202,7 @@ class FlowDisplay(ResultDisplay):
             raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
         m = k + bool(result._noise.any())
         row = np.where(result._codes < 0, k, result._codes)
-        counted = slice(None) if which == "all" else result._standing != FIRM
+        counted = slice(None) if which == "all" else result._verdicts != FIRM
         self.points = np.bincount(row, minlength=m)
         """(m,) all points of each label, noise last."""
         self.counts = np.bincount((row * k + result._ranks.rival)[counted], minlength=m * k).reshape(m, k)

@@ -198,6 +198,6 @@ class GalleryDisplay(ResultDisplay):
             "row": row,
             "label": result.label[row],
             self.ranked_by: ranking[row],
-            "verdict": result._standing[row],
+            "verdict": result._verdicts[row],
             "rival": result.rival[row],
         }

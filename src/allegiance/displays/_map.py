@@ -18,7 +18,7 @@ from allegiance._core.validation import (
     check_rows,
     dense,
     is_sparse,
-    standardised,
+    standardize,
 )
 
 from ._canvas import (
@@ -186,7 +186,7 @@ class AffinityMapDisplay(_Map):
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
             if X is not None and rows.shape[1] > 2 and result._how.influence.startswith("within"):
-                rows = standardised(rows)  # closeness takes no notice of units
+                rows = standardize(rows)  # closeness takes no notice of units
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names
         super().__init__(result, position, axes, None, which, names)

@@ -1,4 +1,4 @@
-"""From data to a fitted object: one algorithm for memory, files and many machines."""
+"""Fit a scorer: one algorithm for data in memory, in files and on many machines."""
 
 from ._calibrate import calibrate_fitted as calibrate_fitted
 from ._calibrate import stability_score as stability_score
@@ -23,4 +23,4 @@ from ._labels import NOISE as NOISE
 from ._labels import Labels as Labels
 from ._labels import align as align
 from ._labels import labels_of as labels_of
-from ._labels import merged_classes as merged_classes
+from ._labels import merge_classes as merge_classes

@@ -1,4 +1,4 @@
-"""Trust for a fitted clustering: the sample to cluster again, the clusterer, and the map from scores to trust."""
+"""Calibrate trust for a fitted clustering: sample, clusterer, and trust map."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ._inputs import has_pipeline, last_step, repeatable
 def calibrate_fitted(
     fitted: Fitted, sample: ContentSample, result: AffinityResult | None = None, *, estimator: Any = None, X: Any = None
 ) -> Fitted:
-    """Return a fitted object with trust, estimated from a sample of the points of the fit.
+    """Return a fitted object with trust, estimated from a sample of the training points.
 
-    ``result`` has the scores of all points of the fit, and ``X`` (n, d) are these as the user passed them, if they
-    are known. ``estimator`` made the labels; None if there are only labels.
+    ``result`` has the scores of all training points, and ``X`` (n, d) is the user's input, if known. ``estimator`` is
+    the clusterer of the labels; None if unknown.
     """
     specification, places = fitted.specification, sample.positions()
     calibration, settings = specification.calibration, specification.settings
@@ -57,7 +57,7 @@ def calibrate_fitted(
 
 
 def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray, known: Any, X: Any) -> tuple[Any, Any]:
-    """Return the rows to cluster again, and the clusterer; None if it is not known."""
+    """Return the rows to re-cluster, and the clusterer; None if it is unknown."""
     influence = fitted.specification.influence
     restored = influence.restore(sample.rows) if influence.has_sites else sample.rows
     if known is None:
@@ -65,7 +65,7 @@ def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray,
     clusterer = repeatable(known)
     is_transformed = fitted.columns.preparation is not None
     if X is None or (is_transformed and not has_pipeline(clusterer) and not is_pairwise(clusterer)):
-        # These rows have passed the transformers already, which stay as they are.
+        # The transformers, which stay fixed, have already been applied to these rows.
         return restored[places], last_step(clusterer) if is_transformed else clusterer
     table = X.tocsr() if is_sparse(X) else X if hasattr(X, "columns") else np.asarray(X)
     rows = sample.numbers[places]
@@ -73,7 +73,7 @@ def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray,
 
 
 def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
-    """Return the clusterers, by name, that this influence suggests for labels of unknown origin."""
+    """Return the names and stand-in clusterers that this influence suggests for labels of unknown origin."""
     own = fitted.specification.influence.clusterer(np.unique(codes[codes >= 0]).size)
     return [] if own is None else [(type(own).__name__, own)]
 
@@ -81,7 +81,7 @@ def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
 def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
     """Return the distance (k,) of the farthest member of each cluster.
 
-    For a cluster whose members all lie on its representative, it is the root mean square distance in the sample.
+    If all members of a cluster equal its representative, it is the root mean square distance in the sample.
     """
     members = fitted.members
     inner = distance[codes >= 0]
@@ -95,10 +95,9 @@ def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
 
 
 def stability_score(fitted: Fitted, X: Any) -> float:
-    """Return the replication of the labels of points above chance, without measuring affinities.
+    """Return the replication above chance of the labels of points, without measuring affinities.
 
-    Subsamples of the points are clustered by the fitted estimator, or by the stand-in that best reproduces the
-    labels.
+    The fitted estimator, or else the stand-in clusterer that best reproduces the labels, clusters the subsamples.
     """
     settings = fitted.specification.settings
     calibration = fitted.specification.calibration or Calibration()
@@ -122,7 +121,7 @@ def stability_score(fitted: Fitted, X: Any) -> float:
 
 
 def _of_rows(values: Any, name: str, sample: ContentSample, places: IntArray) -> AnyArray | None:
-    """Return the entries of a user's array (n,) that belong to a sample of the rows."""
+    """Return the entries of a user's array (n,) for the sampled rows."""
     if values is None:
         return None
     array = np.asarray(values)

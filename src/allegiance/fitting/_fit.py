@@ -1,4 +1,4 @@
-"""One fit for data in memory, in files and on many machines, in as few passes as possible."""
+"""Fit to data in memory, in files or on many machines, in as few passes as possible."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from allegiance.influence import INFLUENCES, AnySummary, Diagram, Euclidean, Inf
 
 from ._fitted import Fitted, nearest_sites
 from ._inputs import Columns
-from ._labels import Labels, check_classes, merged_classes, positions_of
+from ._labels import Labels, check_classes, merge_classes, positions_of
 
 REPRESENTATIVES = ("mean", "median", "medoid")
-#: Rows whose range is computed at a time.
+#: Rows per block when ranges are computed.
 _RANGE_ROWS = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """The parameters of a scorer, checked and with every name turned into its object."""
+    """The checked parameters of a scorer, with names resolved to objects."""
 
     influence: Influence
     weights: Weights | None
@@ -50,11 +50,11 @@ class Specification:
     settings: Settings
     calibration: Calibration | None
     centers: Any
-    """(k, d) the user's own representatives, not checked; None to compute them."""
+    """(k, d) the user's representatives, not yet checked; None to compute them."""
 
     @classmethod
     def of(cls, scorer: Any) -> Specification:
-        """Check the parameters of a scorer that can be checked without data."""
+        """Check the parameters of a scorer as far as possible without data."""
         if scorer.estimator is not None:
             as_clusterer(scorer.estimator, "estimator")
         check_choice(scorer.representative, "representative", REPRESENTATIVES)
@@ -77,13 +77,13 @@ class Specification:
         specification.domain.check_with(influence)
         if not influence.has_sites and (scorer.centers is not None or scorer.representative != "mean"):
             raise ValueError(
-                f"influence={influence!r} represents clusters by their means in its own space: leave out centers and "
+                f"influence={influence!r} represents clusters by their means in feature space: leave out centers and "
                 "representative."
             )
         return specification
 
     def describe_influence(self) -> str:
-        """Say in a few words what closeness means, weights included."""
+        """Return a short description of the influence and weights."""
         words = self.influence.describe()
         return words if self.weights is None else f"{words}, {self.weights.describe()}"
 
@@ -92,31 +92,31 @@ class Chunk(NamedTuple):
     """Some rows of the data."""
 
     X: Any
-    """(m, d) as the source gave them."""
+    """(m, d) as read from the source."""
     labels: Any
-    """(m,) as the source gave them, or None."""
+    """(m,) as read from the source, or None."""
     start: int
     """The number of the first row in the whole data."""
 
 
 class Chunks(Protocol):
-    """Data that a fit reads as often as it needs to."""
+    """Data that a fit reads in several passes."""
 
     @property
     def n_features(self) -> int:
         """The number of columns."""
 
     @property
-    def labelled(self) -> bool:
+    def has_labels(self) -> bool:
         """Whether chunks come with labels."""
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the data once, and merge the summaries of chunks in their order; None is left out."""
+        """Read the data once, and merge the chunk summaries in order; None is left out."""
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """Checked and prepared rows (n, d) in memory, with their labels if they have any: a single chunk."""
+    """Checked and prepared rows (n, d) in memory, with labels if any: a single chunk."""
 
     X: Rows
     labels: Labels | None
@@ -127,7 +127,7 @@ class InMemory:
         return int(self.X.shape[1])
 
     @property
-    def labelled(self) -> bool:
+    def has_labels(self) -> bool:
         """Whether there are labels."""
         return self.labels is not None
 
@@ -139,7 +139,7 @@ class InMemory:
 
 
 class Fit(NamedTuple):
-    """A fitted object, and what scoring the points of the fit can reuse."""
+    """A fitted object, and intermediate results for scoring the training points."""
 
     fitted: Fitted
     codes: IntArray | None
@@ -153,12 +153,12 @@ class Fit(NamedTuple):
 def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None) -> Fit:
     """Fit to data in chunks.
 
-    Labeled data is read once for the clusters and their means, and "within" reads it again for its covariance. Weights
-    take one more pass. The last pass finds the extent of the data, the distances of members from their
-    representatives, and the rows to calibrate with. Nothing depends on the chunks or on the order of the rows.
+    Labeled data is read once for the clusters and their means; "within" reads it again for the covariance, and weights
+    take one more pass. The last pass computes the extent of the data, the distances of members from their
+    representatives, and the calibration sample. The result does not depend on chunks or row order.
 
-    ``threads`` locate rows: one if chunks are handled in parallel. ``clusterer`` is a fitted estimator that labels new
-    points; None for the nearest representative.
+    ``threads`` is the number of threads that locate rows: one if chunks are processed in parallel. ``clusterer`` is the
+    fitted estimator that labels new points; None for the nearest representative.
     """
     training = _Training(specification, chunks, columns, threads)
     influence, domain = specification.influence, specification.domain
@@ -166,8 +166,8 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
     if specification.weights is not None:
         spread = chunks.total(partial(training.spread, diagram))
         diagram = specification.weights.apply(diagram, spread)
-    # Centers label the rows of unlabeled data: weights move the borders between them.
-    by_nearest = not training.labelled or (not chunks.labelled and specification.weights is not None)
+    # Unlabeled rows get the nearest center; weights move the borders between centers.
+    by_nearest = not training.has_labels or (not chunks.has_labels and specification.weights is not None)
     last = chunks.total(partial(training.last_pass, diagram, located, by_nearest))
     extent = last.extent.plus(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
@@ -179,14 +179,14 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
         members=last.members,
         clusterer=clusterer,
     )
-    _ = fitted.engine  # raises if the engine cannot measure here
+    _ = fitted.engine  # raises if the engine cannot measure this tessellation
     return Fit(fitted, last.codes, last.located, last.sample)
 
 
 class _Training:
-    """The data of a fit, read in passes: the :class:`allegiance.influence.Training` of all sources.
+    """The training data, read in passes: implements :class:`allegiance.influence.Training` for all sources.
 
-    Its methods are sent to the workers that hold the chunks, without the chunks.
+    Its methods are pickled without the chunks and run on the workers that have them.
     """
 
     def __init__(self, specification: Specification, chunks: Chunks, columns: Columns, threads: int) -> None:
@@ -200,27 +200,27 @@ class _Training:
             raise ValueError(needs_memory(f"representative={specification.representative!r}"))
         self.is_prepared = in_memory
         centers = specification.centers
-        self.sites_given = None if centers is None else check_centers(centers, chunks.n_features)
-        if self.sites_given is None and not chunks.labelled:
+        self.user_sites = None if centers is None else check_centers(centers, chunks.n_features)
+        if self.user_sites is None and not chunks.has_labels:
             raise ValueError(
                 "labels are missing: AffinityScorer requires y to be passed, but the target y is None. Pass labels, or "
                 "centers, or an estimator that clusters, such as AffinityScorer(KMeans(10))."
             )
         self.sites = np.empty((0, chunks.n_features))
-        if influence.has_sites and self.sites_given is not None:
-            self.sites = influence.prepare(self.sites_given, "centers")
-        self.labelled, self._nearest_center = chunks.labelled, None
-        if not chunks.labelled and influence.needs_labels:
+        if influence.has_sites and self.user_sites is not None:
+            self.sites = influence.prepare(self.user_sites, "centers")
+        self.has_labels, self._nearest_center = chunks.has_labels, None
+        if not chunks.has_labels and influence.needs_labels:
             self._nearest_center = Euclidean().diagram(self, keep_axes=False)[0]
-            self.labelled = True
-        self._clusters = chunks.total(self.first_pass) if self.labelled else None
+            self.has_labels = True
+        self._clusters = chunks.total(self.first_pass) if self.has_labels else None
         if self._clusters is not None:
-            n_centers = None if self.sites_given is None else self.sites_given.shape[0]
+            n_centers = None if self.user_sites is None else self.user_sites.shape[0]
             self.classes = check_classes(self._clusters.classes, n_centers)
-        elif self.sites_given is not None:
-            self.classes = np.arange(self.sites_given.shape[0])
+        elif self.user_sites is not None:
+            self.classes = np.arange(self.user_sites.shape[0])
         self.n_clusters = self.classes.size
-        if influence.has_sites and self.sites_given is None:
+        if influence.has_sites and self.user_sites is None:
             self.sites = self._representatives()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -247,7 +247,7 @@ class _Training:
         return chunk.labels if isinstance(chunk.labels, Labels) else Labels.of(chunk.labels, chunk.X.shape[0])
 
     def first_pass(self, chunk: Chunk) -> _Clusters | None:
-        """Return the clusters of a chunk, with the sums and the range of their members as far as they are needed."""
+        """Return the clusters of a chunk, with sums and ranges of their members if needed."""
         if chunk.X.shape[0] == 0:
             return None
         rows, influence = self.rows(chunk), self.specification.influence
@@ -255,7 +255,7 @@ class _Training:
         classes = labels.classes
         codes, k = labels.codes(classes), classes.size
         by_sums = self.specification.representative == "mean"
-        needs_means = self.sites_given is None and influence.has_sites and by_sums
+        needs_means = self.user_sites is None and influence.has_sites and by_sums
         return _Clusters(
             classes,
             np.bincount(codes[codes >= 0], minlength=k),
@@ -264,17 +264,17 @@ class _Training:
         )
 
     def spread(self, diagram: Diagram, chunk: Chunk) -> SpreadSums | None:
-        """Return the sums that weights follow from."""
+        """Return the sums from which weights are computed."""
         if chunk.X.shape[0] == 0:
             return None
         rows = self.rows(chunk)
         located = diagram.locate(rows, self.threads)
-        codes = self._codes(chunk, rows, diagram, located, not self.labelled)
-        # The divergence of noise is computed from any site, and then left out.
+        codes = self._codes(chunk, rows, diagram, located, not self.has_labels)
+        # Noise gets the divergence from an arbitrary site, which is then ignored.
         return SpreadSums.of(codes, diagram.divergences(located, np.maximum(codes, 0)), self.n_clusters)
 
     def last_pass(self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk) -> _LastPass | None:
-        """Locate the rows of a chunk, unless that is done, and summarize them."""
+        """Summarize the rows of a chunk, which are located first unless ``located`` is passed."""
         if chunk.X.shape[0] == 0:
             return None
         rows, calibration = self.rows(chunk), self.specification.calibration
@@ -293,13 +293,13 @@ class _Training:
         return summary._replace(codes=codes, located=located) if self.is_prepared else summary
 
     def _codes(self, chunk: Chunk, rows: Rows, diagram: Diagram, located: Located, by_nearest: bool) -> IntArray:
-        """Return the clusters (m,) of a chunk: by its labels, or the nearest site of the diagram."""
+        """Return the cluster numbers (m,) of a chunk, from its labels or the nearest site."""
         if by_nearest:
             return nearest_sites(diagram, located.position, self.threads)
         return self.labels(chunk, rows).codes(self.classes)
 
     def largest_residuals(self) -> FloatArray:
-        """(d,) a bound for the distance of any row from the site of its cluster, column by column."""
+        """(d,) bound on the distance between any row and its site in each column."""
         assert self._clusters is not None
         assert self._clusters.ranges is not None
         lower, upper = self._clusters.ranges
@@ -317,17 +317,17 @@ class _Training:
         rows = self.rows(chunk)
         return summarize(rows, self.labels(chunk, rows).codes(self.classes))
 
-    def in_memory(self, wanted_by: str) -> tuple[Rows, AnyArray]:
-        """Return all rows (n, d) and their clusters (n,), or raise ValueError if they are not in memory."""
+    def in_memory(self, caller: str) -> tuple[Rows, AnyArray]:
+        """Return all rows (n, d) and cluster numbers (n,); ValueError if they are not in memory."""
         if not isinstance(self.chunks, InMemory) or self.chunks.labels is None:
-            raise ValueError(needs_memory(wanted_by))
+            raise ValueError(needs_memory(caller))
         return self.chunks.X, self.chunks.labels.codes(self.classes)
 
 
-def needs_memory(wanted_by: str) -> str:
-    """Return the message about something that cannot be computed from data in chunks."""
+def needs_memory(caller: str) -> str:
+    """Return the error message for options that cannot be computed from data in chunks."""
     return (
-        f"{wanted_by} needs all rows in memory, but X comes in chunks: fit to a sample of the rows, or leave it out "
+        f"{caller} needs all rows in memory, but X comes in chunks: fit to a sample of the rows, or leave it out "
         "and pass labels or centers."
     )
 
@@ -341,11 +341,11 @@ class _Clusters(NamedTuple):
     sums: ExactSums | None
     """(k, d) of the members; None if means are not needed."""
     ranges: tuple[FloatArray, FloatArray] | None
-    """The lowest and the highest number (k, d) of the members; None if they are not needed."""
+    """The minimum and maximum (k, d) over the members; None if not needed."""
 
     def plus(self, other: _Clusters) -> _Clusters:
         """Return the clusters of both sets of rows."""
-        classes = merged_classes(self.classes, other.classes)
+        classes = merge_classes(self.classes, other.classes)
         k, mine, theirs = classes.size, *(positions_of(each.classes, classes) for each in (self, other))
         sizes = np.zeros(k, np.int64)
         sizes[mine] += self.sizes
@@ -363,7 +363,7 @@ class _Clusters(NamedTuple):
 
 
 def _ranges(X: Rows, codes: AnyArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest and the highest number (k, d) of the members of each cluster; of sparse rows, of all rows."""
+    """Return the minimum and maximum (k, d) over the members of each cluster; over all rows if X is sparse."""
     d = X.shape[1]
     if is_sparse(X):
         lower, upper = (np.asarray(side.todense(), np.float64).ravel() for side in (X.min(axis=0), X.max(axis=0)))
@@ -374,10 +374,10 @@ def _ranges(X: Rows, codes: AnyArray, k: int) -> tuple[FloatArray, FloatArray]:
         order = np.argsort(part, kind="stable")[np.count_nonzero(part < 0) :]
         if not order.size:
             continue
-        found, starts = np.unique(part[order], return_index=True)
+        present, starts = np.unique(part[order], return_index=True)
         rows = X[start : start + _RANGE_ROWS][order]
-        lower[found] = np.minimum(lower[found], np.minimum.reduceat(rows, starts, axis=0))
-        upper[found] = np.maximum(upper[found], np.maximum.reduceat(rows, starts, axis=0))
+        lower[present] = np.minimum(lower[present], np.minimum.reduceat(rows, starts, axis=0))
+        upper[present] = np.maximum(upper[present], np.maximum.reduceat(rows, starts, axis=0))
     return lower, upper
 
 
@@ -406,23 +406,23 @@ def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows:
 
 
 def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> FloatArray:
-    """Return a representative (k, d) of each cluster of rows (n, d), dense or CSR; every cluster has a member.
+    """Return a representative (k, d) of each cluster of rows (n, d), dense or CSR; no cluster is empty.
 
-    ``kind`` is "median" (coordinate by coordinate), or "medoid", the member with the smallest sum of distances to the
-    others, for which all pairs inside a cluster are compared.
+    ``kind`` is "median" (per coordinate) or "medoid", the member with the smallest sum of distances to the other
+    members, which compares all pairs inside a cluster.
     """
     if kind == "median" and is_sparse(X):
         raise TypeError(
             "representative='median' needs dense X: most coordinates of a sparse median are zero. Use 'mean'."
         )
-    chosen = np.empty((n_clusters, X.shape[1]))
+    centers = np.empty((n_clusters, X.shape[1]))
     for i in range(n_clusters):
         members = X[np.flatnonzero(codes == i)]
         if kind == "median":
-            chosen[i] = np.median(np.asarray(members, dtype=np.float64), axis=0)
+            centers[i] = np.median(np.asarray(members, dtype=np.float64), axis=0)
         else:
-            chosen[i] = dense(members[[_medoid(members)]])[0]
-    return chosen
+            centers[i] = dense(members[[_medoid(members)]])[0]
+    return centers
 
 
 def _medoid(members: Rows) -> int:

@@ -1,4 +1,4 @@
-"""The fitted object: everything that scoring needs, for estimators, displays, streams, workers and saved files."""
+"""The fitted object: all that scoring needs, in memory, on workers and in saved files."""
 
 from __future__ import annotations
 
@@ -37,45 +37,45 @@ from ._labels import NOISE, Labels, align, labels_of
 if TYPE_CHECKING:
     from ._fit import Specification
 
-#: Rows labelled at a time, and scored at a time if only the largest affinities are kept.
+#: Rows labeled at a time, and scored at a time if only the largest affinities are stored.
 _PART = 65_536
 
 
 class PreparedInput(NamedTuple):
-    """Points after the transformers and the estimator, which others may have written."""
+    """Points after the transformers and the estimator, which may be third-party code."""
 
     rows: Rows
     """(n, d) as the diagram needs them."""
     codes: IntArray | None
-    """(n,) the clusters they are in, -1 for noise; None for the nearest."""
+    """(n,) cluster numbers, -1 for noise; None for the nearest cluster."""
     frame: FrameLike
-    """The kind of frame they came in."""
+    """The frame kind of the input."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A clustering as affine functions over a region, and what is known about its points."""
+    """A clustering as affine functions over a region, with statistics of its points."""
 
     specification: Specification
     columns: Columns
-    """Those of X, with the transformers it passes before it is scored, if there are any."""
+    """The columns of X, and the transformers before the clusterer if any."""
     tessellation: Tessellation
     classes: AnyArray
     """(k,) label of each cluster."""
     centers: FloatArray | None
-    """(k, d) representatives, in the coordinates of X or of what its transformers make; None for kernels."""
+    """(k, d) representatives, in the coordinates of (transformed) X; None for kernels."""
     members: Lazy[MemberDistances] | None = None
-    """None if a model does not hold them."""
+    """None if a model was saved without them."""
     trust_map: TrustMap | None = None
     """The result of calibration; None without it."""
     clusterer: Any = None
     """The fitted estimator that labels new points, after the transformers; None for the nearest representative."""
     baseline: Any = None
-    """The profile of a first period, which later ones are compared with; None if none is kept."""
+    """The drift profile of the reference period, if any."""
 
     @property
     def influence(self) -> Influence:
-        """What closeness means."""
+        """The influence, which defines closeness."""
         return self.specification.influence
 
     @property
@@ -90,52 +90,52 @@ class Fitted:
         return build_engine(specification.engine, self.tessellation, specification.settings)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The engine can be built again, and holds samples that a pickle need not carry.
+        # The engine can be rebuilt, and its samples would only enlarge the pickle.
         return {name: value for name, value in self.__dict__.items() if not name.endswith("engine")}
 
     def release_training_data(self) -> None:
-        """Compute what still depends on the points of the fit, so that these can be freed."""
+        """Compute everything that still needs the training points, so that they can be freed."""
         _ = None if self.members is None else self.members.value
 
     def with_threads(self, threads: int = 1) -> Fitted:
-        """Return a copy for one of several workers, which uses so many threads and shows no progress."""
+        """Return a copy for one of several workers, with ``threads`` threads and without progress."""
         settings = replace(self.specification.settings, threads=threads, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
 
     def without_preprocessing(self) -> Fitted:
-        """Return a copy for points that have passed the transformers already."""
+        """Return a copy for points that are already transformed."""
         return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
     def prepare_rows(self, X: Any, named: bool = True) -> Prepared:
-        """Return points as the clusterer takes them, and as the diagram needs them; ``named`` checks column names."""
+        """Return points for the clusterer and for the diagram; ``named`` checks column names."""
         columns = self.columns
         if not named:
             columns = Columns(columns.n_features, None, columns.preparation, columns.n_prepared)
-        given, rows = columns.prepare(X)
+        X, rows = columns.prepare(X)
         if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
-            given = rows  # it was fitted to arrays, and would complain about names
-        return Prepared(given, self.specification.influence.prepare(rows))
+            X = rows  # it was fitted to arrays, and would warn about names
+        return Prepared(X, self.specification.influence.prepare(rows))
 
     def locate(self, rows: Rows) -> Located:
-        """Return where rows (n, d) are in the diagram."""
+        """Return the positions of rows (n, d) in the diagram."""
         return self.tessellation.diagram.locate(rows, self.specification.settings.threads)
 
     def codes_of_new(self, X: Any, located: Located) -> IntArray:
-        """Return the clusters (n,) that new points get: by the estimator if it predicts, else the nearest."""
+        """Return the cluster numbers (n,) of new points: predicted by the estimator if it can, else the nearest."""
         codes = self._predicted(X, located.position.shape[0])
         return self._nearest(located) if codes is None else codes
 
     def _predicted(self, X: Any, n: int) -> IntArray | None:
-        """Return the clusters (n,) that the estimator gives new points; None if it gives none.
+        """Return the cluster numbers (n,) that the estimator predicts for new points; None if it cannot.
 
-        Clusters without members in the fit have no representative: their points are scored as noise.
+        Clusters without training members have no representative, so their points are scored as noise.
         """
         clusterer = self.clusterer if hasattr(X, "columns") else without_feature_names(self.clusterer)
         if clusterer is None or not hasattr(clusterer, "predict"):
             return None
-        # scikit-learn's k-means fails on rows of another precision than that of its centres.
+        # scikit-learn's k-means fails on rows whose precision differs from that of its centers.
         precision = getattr(getattr(clusterer, "cluster_centers_", None), "dtype", None)
-        # In parts, since some estimators need much more memory than their labels take.
+        # In parts, since some estimators need much memory per row.
         codes = np.empty(n, np.int64)
         for start in range(0, n, _PART):
             part = slice(start, min(start + _PART, n))
@@ -154,30 +154,30 @@ class Fitted:
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
-        given, rows = self.prepare_rows(X)
-        return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
+        prepared, rows = self.prepare_rows(X)
+        return labels_of(self.codes_of_new(prepared, self.locate(rows)), self.classes)
 
     def prepare_input(self, X: Any, labels: Any = None, *, named: bool = True) -> PreparedInput:
-        """Return points (n, d) as they are scored; transformers and the estimator run here.
+        """Apply the transformers and the estimator to points (n, d).
 
-        ``labels`` are (n,), -1 for noise; None labels them as new points. ``named=False`` takes an array for columns
-        that had names in the fit, in their order.
+        ``labels`` are (n,), -1 for noise; with None the points are labeled as new points. ``named=False`` accepts an
+        array in place of a frame, with the columns in training order.
         """
-        given, rows = self.prepare_rows(X, named)
+        prepared, rows = self.prepare_rows(X, named)
         if labels is None:
-            codes = self._predicted(given, rows.shape[0])
+            codes = self._predicted(prepared, rows.shape[0])
         else:
             codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         return PreparedInput(rows, codes, FrameLike.of(X))
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult:
-        """Score points, given as in :meth:`prepare_input`; keep the ``top`` largest affinities, or all."""
+        """Score points, with arguments as in :meth:`prepare_input`; store the ``top`` largest affinities, or all."""
         return self.score_prepared(self.prepare_input(X, labels), top)
 
     def score_prepared(self, points: PreparedInput, top: int | None = None) -> AffinityResult:
         """Score points that passed :meth:`prepare_input`."""
         n = points.rows.shape[0]
-        # With top in parts, so that not even the coordinates (n, r) are held for all points.
+        # With top in parts, so that not even all coordinates (n, r) are in memory.
         size = max(n, 1) if top is None else _PART
         parts = []
         for start in range(0, max(n, 1), size):
@@ -193,8 +193,8 @@ class Fitted:
     ) -> AffinityResult:
         """Measure located points of clusters ``codes`` (n,), -1 for noise, and build the result.
 
-        ``started`` is when the work for them began, by ``time.perf_counter``; ``top`` how many of the largest
-        affinities to keep, None for all.
+        ``started`` is the start time by ``time.perf_counter``; ``top`` is the number of largest affinities to store,
+        None for all.
         """
         settings = self.specification.settings
         measured: dict[str, Any]
@@ -223,12 +223,12 @@ class Fitted:
         )
 
     def empty_result(self, frame: FrameLike, top: int | None) -> AffinityResult:
-        """Return the result of no points."""
+        """Return a result without points."""
         located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
 
     def how(self, started: float) -> HowMeasured:
-        """Return how points are measured, for the record."""
+        """Return the settings of the measurement, for the record."""
         specification = self.specification
         return HowMeasured(
             influence=specification.describe_influence(),
@@ -242,7 +242,7 @@ class Fitted:
         )
 
     def warn_if_imprecise(self, imprecise: int, n_points: int) -> None:
-        """Warn, once for all points, if some did not reach the requested precision."""
+        """Warn once if some points did not reach the requested precision."""
         if imprecise:
             specification = self.specification
             warnings.warn(
@@ -269,14 +269,14 @@ def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> I
 
 
 def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int) -> dict[str, Any]:
-    """Keep the ``top`` largest affinities of each row of the blocks: the same numbers as in a full result."""
+    """Return the ``top`` largest affinities of each row, with the same numbers as in a full result."""
     n = codes.size
     cluster, shares, errors = np.empty((n, top), np.int64), np.empty((n, top)), np.empty((n, top))
     engines, empty = np.empty(n, np.uint8), np.empty(n, dtype=bool)
     ranks = [Ranks.of(np.empty((0, classes.size)), np.empty((0, classes.size)), codes[:0])]
     for rows, part in blocks:
         rest, every = part.affinity.copy(), np.arange(part.affinity.shape[0])
-        for rank in range(top):  # one round for each is faster than sorting rows
+        for rank in range(top):  # faster than sorting rows
             cluster[rows, rank] = rest.argmax(axis=1)
             rest[every, cluster[rows, rank]] = -1.0
         shares[rows] = np.take_along_axis(part.affinity, cluster[rows], axis=1)
@@ -294,7 +294,7 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
 
 
 def user_stacklevel() -> int:
-    """Return the ``stacklevel`` that makes a warning of the caller point to the first line of the user."""
+    """Return the ``stacklevel`` at which a warning of the caller points to the user's code."""
     frame: Any = inspect.currentframe()
     level = -1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("allegiance", "sklearn"):

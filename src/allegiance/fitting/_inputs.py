@@ -1,4 +1,4 @@
-"""What comes into a fit and a score: the columns of X, the transformers before a clusterer, and the clusterer."""
+"""Inputs of a fit: the columns of X, the transformers before a clusterer, and the clusterer."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import has_fit_parameter
 
-from allegiance._core.validation import AnyArray, Rows, check_rows, is_sparse, listed
+from allegiance._core.validation import AnyArray, Rows, check_rows, is_sparse, join_names
 from allegiance.calibration import is_pairwise
 
-#: Columns of the space in which points are scored whose distances are given.
+#: Dimensions in which points are scored if X is a distance matrix.
 _COORDINATES = 10
 
 
 class Prepared(NamedTuple):
     """Points after preprocessing."""
 
-    given: Any
-    """What a clusterer gets: a frame if it was fitted to one."""
+    X: Any
+    """The input of the clusterer: a frame if it was fitted to one."""
     rows: Rows
     """(n, d) the same as checked numbers."""
 
 
 class Columns(BaseEstimator):
-    """How many columns X has, their names if it has any, and the transformers that points pass first, if any.
+    """The number of columns of X, their names if any, and the transformers before the clusterer if any.
 
-    scikit-learn checks X by it. With fitted transformers, ``preparation``, these decide themselves whether X fits, and
-    ``n_prepared`` is the number of columns that they make; None to count them in the first points.
+    scikit-learn validates X with it. Fitted transformers, ``preparation``, validate X themselves, and ``n_prepared`` is
+    the number of columns they produce; None to count them in the first points.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Columns(BaseEstimator):
 
     @classmethod
     def of(cls, estimator: Any, preparation: Any = None) -> Columns:
-        """Return the columns that an estimator saw when it was fitted."""
+        """Return the columns that an estimator was fitted on."""
         return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None), preparation)
 
     @property
@@ -60,7 +60,7 @@ class Columns(BaseEstimator):
 
     @property
     def prepared_names(self) -> AnyArray | None:
-        """Names of the columns in which points are scored, if they are known."""
+        """Names of the columns in which points are scored, if known."""
         if self.preparation is None:
             return self.known_names
         try:
@@ -69,7 +69,7 @@ class Columns(BaseEstimator):
             return None
 
     def check(self, X: Any) -> Rows:
-        """Return rows (n, d) of X, as the transformers make them if there are any."""
+        """Return X as rows (n, d), after the transformers if there are any."""
         return check_rows(self, X, reset=False) if self.preparation is None else self.prepare(X).rows
 
     def prepare(self, X: Any) -> Prepared:
@@ -78,12 +78,12 @@ class Columns(BaseEstimator):
             rows = self.check(X)
             return Prepared(X if hasattr(X, "columns") else rows, rows)
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        made = self._transformed(X)
-        matrix = made if is_sparse(made) else np.asarray(made)
+        table = self._transform(X)
+        matrix = table if is_sparse(table) else np.asarray(table)
         if matrix.ndim != 2 or matrix.shape[0] != n_rows:
             raise ValueError(
-                f"X has {n_rows} rows, of which the transformers before the clusterer make an array of shape "
-                f"{matrix.shape}: they must make one row of numbers for each."
+                f"X has {n_rows} rows, but the transformers before the clusterer return an array of shape "
+                f"{matrix.shape}: they must return one row of numbers for each row of X."
             )
         if self.n_prepared is None:
             self.n_prepared = matrix.shape[1]
@@ -91,9 +91,9 @@ class Columns(BaseEstimator):
             rows = Columns(self.n_prepared).check(matrix)
         except (TypeError, ValueError) as error:
             raise type(error)(f"X cannot be used after the transformers before the clusterer. {error}") from error
-        return Prepared(made if hasattr(made, "columns") else rows, rows)
+        return Prepared(table if hasattr(table, "columns") else rows, rows)
 
-    def _transformed(self, X: Any) -> Any:
+    def _transform(self, X: Any) -> Any:
         try:
             return self.preparation.transform(X)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
@@ -102,7 +102,7 @@ class Columns(BaseEstimator):
                 raise
             raise TypeError(
                 f"X is {_article(type(X).__name__)}, but the scorer was fitted to a frame and finds its columns by "
-                f"name: pass a frame with the columns {listed(names, most=20)}."
+                f"name: pass a frame with the columns {join_names(names, most=20)}."
             ) from error
 
 
@@ -118,15 +118,15 @@ class UnwrappedEstimator(NamedTuple):
     """The parts of a fitted estimator."""
 
     preparation: Any
-    """The fitted transformers that points pass first, as one pipeline; None if there are none."""
+    """The fitted transformers before the clusterer, as one pipeline; None if there are none."""
     clusterer: Any
-    """The clusterer, fitted to points that came through them."""
+    """The clusterer, fitted to transformed points."""
     frozen: bool
-    """Whether it was fitted before, perhaps to other points."""
+    """Whether it was fitted earlier, possibly to other points."""
 
 
 def has_pipeline(estimator: Any) -> bool:
-    """Tell whether an estimator, fitted or not, is a pipeline, perhaps frozen or inside a search."""
+    """Return whether an estimator is a pipeline, possibly frozen or inside a search."""
     while not isinstance(estimator, Pipeline):
         inner = _inside(estimator)
         if inner is None:
@@ -138,7 +138,7 @@ def has_pipeline(estimator: Any) -> bool:
 def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
     """Split a fitted estimator through frozen estimators, searches and nested pipelines.
 
-    Raises TypeError if a step changes which rows there are.
+    Raises TypeError if a step adds or removes rows.
     """
     steps: list[tuple[str, Any]] = []
     frozen = False
@@ -155,20 +155,20 @@ def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
         if getattr(estimator, "refit", True) is False:
             raise TypeError(f"estimator is {estimator!r}, which keeps no fitted estimator: use refit=True.")
         if inner is None:
-            return UnwrappedEstimator(_joined(steps), estimator, frozen)
+            return UnwrappedEstimator(_join_steps(steps), estimator, frozen)
         frozen = frozen or isinstance(estimator, FrozenEstimator)
         estimator = inner
 
 
 def last_step(estimator: Any) -> Any:
-    """Return the clusterer at the end of a pipeline, fitted or not; any other estimator as it is."""
+    """Return the clusterer at the end of a pipeline; any other estimator unchanged."""
     while has_pipeline(estimator):
         estimator = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else _inside(estimator)
     return estimator
 
 
 def repeatable(estimator: Any) -> Any:
-    """Return what can be cloned to repeat a clustering: frozen estimators and searches give the one inside."""
+    """Return the estimator to clone for another clustering, without frozen wrappers and searches."""
     inner = _inside(estimator)
     if inner is not None:
         return repeatable(inner)
@@ -179,7 +179,7 @@ def repeatable(estimator: Any) -> Any:
 
 
 def _inside(estimator: Any) -> Any:
-    """Return the estimator that a frozen one or a search delegates to, or None."""
+    """Return the estimator inside a frozen wrapper or a search; None for others."""
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
     if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
@@ -196,8 +196,8 @@ def _check_steps(steps: list[tuple[str, Any]]) -> None:
             )
 
 
-def _joined(steps: list[tuple[str, Any]]) -> Pipeline | None:
-    """Return fitted transformers as one pipeline, None if there are none; repeated names get a number."""
+def _join_steps(steps: list[tuple[str, Any]]) -> Pipeline | None:
+    """Return fitted transformers as one pipeline, or None; repeated names get a number."""
     if not steps:
         return None
     named: dict[str, Any] = {}
@@ -206,16 +206,16 @@ def _joined(steps: list[tuple[str, Any]]) -> Pipeline | None:
     return Pipeline(list(named.items()))
 
 
-def unique_name(name: str, taken: Container[str]) -> str:
-    """Return a name that is not taken: with a number, if it is."""
-    numbered = (f"{name} {number}" for number in count(2))
-    return name if name not in taken else next(each for each in numbered if each not in taken)
+def unique_name(name: str, names: Container[str]) -> str:
+    """Return ``name``, with a number if it is among ``names``."""
+    candidates = (f"{name} {number}" for number in count(2))
+    return name if name not in names else next(each for each in candidates if each not in names)
 
 
 def fit_preparation(clusterer: Any, X: Any) -> Any:
-    """Return the fitted transformers that lead to the space of a clusterer, as one pipeline; None if there are none.
+    """Return the fitted transformers before a clusterer as one pipeline; None if there are none.
 
-    A matrix of distances or similarities becomes coordinates, by classical scaling.
+    Classical scaling turns a matrix of distances or similarities into coordinates.
     """
     kind = is_pairwise(clusterer)
     if kind is None:
@@ -230,18 +230,18 @@ def fit_preparation(clusterer: Any, X: Any) -> Any:
 
 
 def _kernel(X: Any, kind: str) -> AnyArray:
-    """Return similarities (n, m) as they are, and distances as inner products up to centering."""
+    """Return similarities (n, m) unchanged, and distances as inner products up to centering."""
     dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     return -0.5 * dense**2 if kind == "distances" else dense
 
 
 def takes_weights(clusterer: Any) -> bool:
-    """Tell whether ``fit`` of a clusterer, or of the last step of a pipeline, takes ``sample_weight``."""
+    """Return whether ``fit`` of a clusterer, or of the last step of a pipeline, takes ``sample_weight``."""
     return has_fit_parameter(last_step(clusterer), "sample_weight")
 
 
 def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any], weights: Any = None) -> Any:
-    """Return a clone of ``estimator`` fitted to X, perhaps with weights (n,); a frozen one stays as it is."""
+    """Return a clone of ``estimator`` fitted to X, optionally with weights (n,); frozen estimators stay unchanged."""
     if weights is not None:
         if not takes_weights(estimator):
             raise TypeError(f"sample_weight was passed, but {last_step(estimator)!r} does not take it.")
@@ -251,9 +251,9 @@ def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any], weights: A
 
 
 def training_labels(unwrapped: UnwrappedEstimator, X: Any) -> AnyArray:
-    """Return the labels (n,) of X, which its transformers made, by a fitted clusterer; TypeError if it gives none."""
+    """Return the labels (n,) of transformed X by a fitted clusterer; TypeError if it has none."""
     clusterer = unwrapped.clusterer
-    # The labels of a frozen clusterer may be those of other points.
+    # The labels of a frozen clusterer may belong to other points.
     if hasattr(clusterer, "labels_") and not (unwrapped.frozen and hasattr(clusterer, "predict")):
         return np.asarray(clusterer.labels_)
     if hasattr(clusterer, "predict"):
@@ -262,7 +262,7 @@ def training_labels(unwrapped: UnwrappedEstimator, X: Any) -> AnyArray:
 
 
 def cluster(estimator: Any, X: Any) -> AnyArray:
-    """Return the labels (n,) that a clone of an estimator, perhaps a pipeline, gives to X."""
+    """Cluster X with a clone of an estimator or pipeline, and return the labels (n,)."""
     unwrapped = unwrap_estimator(fit_clusterer(estimator, X, {}))
     return training_labels(unwrapped, X if unwrapped.preparation is None else unwrapped.preparation.transform(X))
 
@@ -271,6 +271,6 @@ def without_feature_names(estimator: Any) -> Any:
     """Return a fitted estimator that accepts arrays without a warning about missing column names."""
     if "feature_names_in_" not in getattr(estimator, "__dict__", ()):
         return estimator
-    found = copy(estimator)
-    del found.feature_names_in_
-    return found
+    nameless = copy(estimator)
+    del nameless.feature_names_in_
+    return nameless

@@ -13,9 +13,9 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, BoolArray, IntArray, is_missing
 
-#: The label that clusterers give to points of no cluster; as a name it is "-1".
+#: The label of points in no cluster; "-1" among names.
 NOISE = -1
-#: Whole numbers from here on are not all different as floats.
+#: Integers from here on are not exact as floats.
 _LARGEST = 2.0**53
 _ENDS_IN_NUL = "labels has names that end in a NUL character, which arrays of names cannot hold."
 _MIXED = "labels must be of one kind: they mix types that cannot be compared. Use names only, or numbers only."
@@ -30,7 +30,7 @@ class Labels:
     values
         (n,) integers or strings.
     noise
-        (n,) which of them mean that the row is in no cluster: -1, or "-1" among names.
+        (n,) whether each row is noise: -1, or "-1" among names.
     """
 
     values: AnyArray
@@ -38,7 +38,7 @@ class Labels:
 
     @classmethod
     def of(cls, labels: Any, n_rows: int) -> Labels:
-        """Take labels of any kind: a list, an array, a Series, a Categorical.
+        """Check labels in a list, an array, a Series or a Categorical.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Labels:
         Raises
         ------
         ValueError
-            If a label is not among the classes, unless ``unknown`` is the number for these.
+            If a label is not among the classes and ``unknown``, their code, is None.
         """
         own, member = self._distinct
         if own is not classes:
@@ -81,10 +81,10 @@ class Labels:
 
 
 def check_classes(classes: AnyArray, n_centers: int | None) -> AnyArray:
-    """Return the label (k,) of each cluster: the distinct labels found, or all numbers of centres if they name these.
+    """Return the label (k,) of each cluster.
 
-    Integer labels in ``range(n_centers)`` name rows of given centres; other labels must be as many as the centres and
-    are matched in their order.
+    With centers, integer labels in ``range(n_centers)`` are row numbers of the centers. Other labels are matched to the
+    centers in sorted order, so their number must be the same.
     """
     if classes.size == 0:
         raise ValueError("labels contains no cluster: all labels are -1 (noise).")
@@ -95,12 +95,12 @@ def check_classes(classes: AnyArray, n_centers: int | None) -> AnyArray:
     if classes.size != n_centers:
         raise ValueError(
             f"labels names {classes.size} clusters but centers has {n_centers} rows: use labels 0 to "
-            f"{n_centers - 1}, or as many distinct labels as centers."
+            f"{n_centers - 1}, or {n_centers} distinct labels."
         )
     return classes
 
 
-def merged_classes(first: AnyArray, second: AnyArray) -> AnyArray:
+def merge_classes(first: AnyArray, second: AnyArray) -> AnyArray:
     """Return the distinct labels of two sets of rows, sorted as by ``numpy.unique``."""
     if not first.size or not second.size:
         return first if first.size else second
@@ -113,19 +113,19 @@ def merged_classes(first: AnyArray, second: AnyArray) -> AnyArray:
 
 
 def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
-    """Return the users' labels (n,) of rows with these cluster numbers, noise as -1."""
+    """Return the user's labels (n,) for cluster numbers; noise is -1."""
     labels: AnyArray = classes[codes]
     noise = codes == NOISE
     if not noise.any():
         return labels
-    # Not cast to the type of the labels: names may all be shorter, numbers unsigned.
+    # The dtype of the labels may not hold -1: names may be shorter, numbers unsigned.
     if labels.dtype.kind == "u":
         labels = labels.astype(np.int64)
     return np.where(noise, _noise_among(labels), labels)
 
 
 def _noise_among(labels: AnyArray) -> int | str | bytes:
-    """Return how points of no cluster are marked among labels of this kind."""
+    """Return the noise label for labels of this dtype."""
     if labels.dtype.kind == "S":
         return str(NOISE).encode()
     return str(NOISE) if labels.dtype.kind == "U" else NOISE
@@ -134,8 +134,8 @@ def _noise_among(labels: AnyArray) -> int | str | bytes:
 def align(X: Any, labels: Any) -> Any:
     """Return pandas labels in the order of the rows of X.
 
-    They are matched by their index if X is a pandas frame. An array has no index: labels are taken by position, and
-    refused if their index is a shuffled 0 to n - 1, since that speaks for another order.
+    They are matched by index if X is a pandas frame, otherwise by position. An index that is a shuffled 0 to n - 1 is
+    refused for arrays, since it suggests another row order.
     """
     index, own = getattr(X, "index", None), getattr(labels, "index", None)
     if own is None or callable(own):
@@ -159,14 +159,14 @@ def align(X: Any, labels: Any) -> Any:
 
 
 def positions_of(own: AnyArray, classes: AnyArray, unknown: int | None = None) -> IntArray:
-    """Return the position of each label of ``own`` in ``classes``; ``unknown``, or an error, for those not in it."""
+    """Return the position of each label of ``own`` in ``classes``; ``unknown`` or an error for other labels."""
     order = np.argsort(classes)
     place = order[np.minimum(np.searchsorted(classes, own, sorter=order), classes.size - 1)]
     absent = classes[place] != own
     if unknown is not None:
         return np.where(absent, unknown, place)
     if absent.any():
-        raise ValueError(f"labels has {own[absent].tolist()[0]!r}, which is not one of the clusters of the fit.")
+        raise ValueError(f"labels has {own[absent].tolist()[0]!r}, which is not a cluster of the fit.")
     return place
 
 
@@ -195,7 +195,7 @@ def _discrete(values: AnyArray) -> AnyArray:
         if not np.isfinite(values).all():
             raise ValueError("labels contains NaN or infinity: use -1 for points of no cluster.")
         if (values != np.floor(values)).any():
-            raise ValueError("labels must be discrete: it contains fractional numbers. Is it a target of regression?")
+            raise ValueError("labels must be discrete: it contains fractional numbers. Is it a regression target?")
         if (np.abs(values) >= _LARGEST).any():
             raise ValueError(_too_large(f"{np.abs(values).max():g}"))
         return values.astype(np.int64)

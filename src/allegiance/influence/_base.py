@@ -107,7 +107,7 @@ class Training(Protocol):
     """The data of a fit, as far as an influence may ask for it: in memory, from a file or from many machines."""
 
     n_clusters: int
-    labelled: bool
+    has_labels: bool
     """Whether rows have clusters; if not, only ``sites`` are known."""
     seed: int
     threads: int
@@ -122,7 +122,7 @@ class Training(Protocol):
     def total(self, summarise: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
         """Go once through the data, and merge ``summarise(rows, codes)`` of prepared rows (m, d) and clusters (m,)."""
 
-    def in_memory(self, wanted_by: str) -> tuple[Rows, AnyArray]:
+    def in_memory(self, caller: str) -> tuple[Rows, AnyArray]:
         """Return all prepared rows (n, d) and their clusters (n,), or raise ValueError if they are not in memory."""
 
 

@@ -72,7 +72,7 @@ class Within(Influence):
 
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the whitened sites."""
-        if not training.labelled:
+        if not training.has_labels:
             raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
         sites = training.sites
         whitening = training.total(

@@ -220,7 +220,7 @@ def list_review(result: AffinityResult, request: ReviewRequest) -> pa.Table:
     order = result.trust if request.by == "trust" and result._calibrated else result._ranking
     rows = review_rows(order, None)
     if not request.with_firm:
-        rows = rows[result._standing[rows] != FIRM]
+        rows = rows[result._verdicts[rows] != FIRM]
     rows = rows[: request.size]
     reasons = pa.array(result._reasons(rows).tolist(), pa.string())
     return pa.table({"row": pa.array(rows), ORDER: pa.array(order[rows]), "reason": reasons})

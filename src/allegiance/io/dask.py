@@ -189,7 +189,7 @@ class DaskChunks:
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions.with_lengths()
         self.n_features = partitions.n_features
-        self.labelled = partitions.labels is not None
+        self.has_labels = partitions.labels is not None
 
     def total(self, summarize: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any] | None = None) -> Any:
         """Summarize each partition on its worker, and merge neighbors, pair by pair."""

@@ -153,7 +153,7 @@ class Model:
         return score_arrow(self, data, columns=None, keep=keep, labels=labels, top=top, details=details)
 
     def profile(self, rows: Any) -> Profile:
-        """Return the profile of a period, in the units of the table; see :mod:`allegiance.drift`.
+        """Return the profile of a period, in the units of the table; see :func:`allegiance.drift.compare_profiles`.
 
         Parameters
         ----------

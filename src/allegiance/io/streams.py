@@ -365,11 +365,11 @@ class StreamChunks:
         self,
         rows: Rows,
         read: Callable[[], Iterable[tuple[FloatArray, AnyArray | None]]],
-        labelled: bool,
+        has_labels: bool,
         verbose: Verbose,
     ) -> None:
         self._where, self._read, self._verbose = rows.table.where, read, verbose
-        self.n_features, self.labelled = len(rows.names), labelled
+        self.n_features, self.has_labels = len(rows.names), has_labels
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the rows once, and merge the batch summaries."""

@@ -1,4 +1,4 @@
-"""The data of the page: its sample of points, their numbers, records, texts and images, and counts of all labels."""
+"""The page data: a sample of points with their numbers, texts and images, and counts over all labels."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
 from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, Summary, review_rows
 
-from ._describe import Neighbours
+from ._describe import NeighborFinder
 from ._inputs import EXCERPT, Column, Inputs, shorten
 
-#: Up to this many points the page holds all of them.
+#: Most points for which the page contains all of them.
 MAX_POINTS = 100_000
-#: Of more points it holds the labels that are not firm, the least trusted first, and random samples of the other
-#: labels that are not firm, of those that are, and of noise.
+#: Otherwise it contains the least trusted labels that are not firm, and random samples of the remaining ones, of firm
+#: labels, and of noise.
 MAX_LISTED = 60_000
 MAX_DOUBTFUL, MAX_FIRM, MAX_NOISE = 10_000, 25_000, 5_000
-#: Typical members kept for each cluster, and for all clusters together.
+#: Typical members per cluster, and in total.
 TYPICAL, MAX_TYPICAL = 6, 5_000
-#: Points whose nearest members travel with the page, and how many of each of the two clusters.
+#: Points whose nearest members are on the page, and the number of members per cluster.
 MAX_NEAR, NEAR = 1_000, 3
-#: Characters that images, texts, and the columns of the table may add to a page; the part for typical members.
+#: Characters for images, texts and table columns on a page; the share for typical members.
 IMAGE_BUDGET, TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 6_000_000, 4_000_000, 24_000_000, 0.25
 #: Affinities listed for each point.
 N_AFFINITIES = 3
-#: The slider moves in steps of 1 / STEPS, and the histogram has as many bins.
+#: Steps of the slider, and bins of the histogram.
 STEPS = 100
-#: Names the random streams of the samples among the streams of the result's seed.
+#: Key of the random streams of the samples.
 _STREAM = 0x5E9027
 
 
 class Groups(NamedTuple):
-    """The clusters in the order of the page, the least trusted first."""
+    """The clusters in page order, the least trusted first."""
 
     summary: Summary
     clusters: list[ClusterFigures]
     """(k,) without noise."""
     rivals: IntArray
-    """(k, k) how many labels of each cluster (rows) that are not firm have each cluster as rival."""
+    """(k, k) number of labels of each cluster (rows) that are not firm, by rival (columns)."""
     noise: int
-    """How many points are noise."""
+    """Number of noise points."""
     place: IntArray
-    """(k,) where in this order each cluster of ``classes`` stands."""
+    """(k,) position of each cluster of ``classes`` in this order."""
     code: IntArray
-    """(n,) the place of each point's cluster; k for noise, which comes last."""
+    """(n,) position of each point's cluster; k for noise, which is last."""
     values: FloatArray
     """(n,) trust or, without calibration, own affinity; NaN for noise."""
     word: str
-    """What the values are called."""
+    """The name of the values."""
 
     @property
     def labels(self) -> list[str]:
@@ -64,31 +64,31 @@ class Groups(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """Points that are firm, borderline, doubtful, and noise."""
+        """Numbers of firm, borderline, doubtful and noise points."""
         verdicts = [(c.firm, c.borderline, c.doubtful) for c in self.clusters]
         return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
 
 class PageSample(NamedTuple):
-    """The points on the page, and how many points they stand for."""
+    """The points on the page, and the number of points each one represents."""
 
     rows: IntArray
-    """(m,) rows of the result: noise, then labels, those to review first last. What is drawn last lies on top."""
+    """(m,) rows of the result: noise, then labels in reverse review order, so that the first is drawn on top."""
     kind: AnyArray
-    """(m,) 0 for points that stand for themselves, 1 to 3 for the samples of doubtful, firm and noise points."""
+    """(m,) 0 for points that represent only themselves, 1 to 3 for samples of doubtful, firm and noise points."""
     weights: list[float]
-    """(5,) how many points each point of a kind stands for; kind 4, fetched later, stands for none."""
+    """(5,) number of points that a point of each kind represents; 0 for kind 4, which is fetched later."""
     parts: list[tuple[int, int]]
-    """Of doubtful, firm and noise points: how many are on the page, and how many there are."""
+    """For doubtful, firm and noise points: the number on the page, and the total."""
 
     @property
     def is_complete(self) -> bool:
         """Whether the page shows every point."""
-        return all(kept == of for kept, of in self.parts)
+        return all(on_page == total for on_page, total in self.parts)
 
 
 def group_points(result: AffinityResult) -> Groups:
-    """Count the labels of each cluster, and sort the clusters as every summary does."""
+    """Count the labels of each cluster, and sort the clusters as in summaries."""
     k, summary = result.classes.size, result.summary()
     figures = summary.clusters
     order = sorted(range(k), key=lambda code: -figures[code].doubt)
@@ -100,7 +100,7 @@ def group_points(result: AffinityResult) -> Groups:
         noise=int(result._noise.sum()),
         place=place,
         code=np.where(result._noise, k, place[result._codes]),
-        # Rounding may put a sum of samples just above 1.
+        # A sum may round to just above 1.
         values=np.minimum(result._values, 1.0),
         word="trust" if result._calibrated else "own affinity",
     )
@@ -109,18 +109,18 @@ def group_points(result: AffinityResult) -> Groups:
 def typical_members(result: AffinityResult) -> list[IntArray]:
     """Return the rows of the most typical members of each cluster, the most typical first."""
     each = max(1, min(TYPICAL, MAX_TYPICAL // result.classes.size))
-    # Clusters one after the other, the most typical first; noise stands before all of them.
+    # Noise, then one cluster after the other, the most typical members first.
     order = np.lexsort([-result.typicality, result._codes])
     starts = np.searchsorted(result._codes[order], np.arange(result.classes.size + 1))
     return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
 
 
 def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
-    """Keep all points if they are few enough, else those to review, those in ``always``, and samples of the others."""
-    n, noise, firm = len(result), result._noise, result._standing == FIRM
+    """Return all points if they fit, else those to review, those in ``always``, and samples of the remaining ones."""
+    n, noise, firm = len(result), result._noise, result._verdicts == FIRM
     order = review_rows(result._ranking, None)
     members = [~(noise | firm), firm, noise]
-    # The kind of each point; 255 for those that are not kept.
+    # The kind of each point; 255 if it is not on the page.
     kinds = np.zeros(n, dtype=np.uint8)
     if n > MAX_POINTS:
         kinds[:] = 255
@@ -142,7 +142,7 @@ def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
 
 
 def level_of(values: FloatArray) -> IntArray:
-    """Return for each value (n,) how many of the thresholds 0, 1 / STEPS, ..., 1 lie below it; 0 for NaN.
+    """Return the number (n,) of thresholds 0, 1 / STEPS, ..., 1 below each value; 0 for NaN.
 
     A label is above the threshold t / STEPS if its level is above t.
     """
@@ -152,20 +152,20 @@ def level_of(values: FloatArray) -> IntArray:
 def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
     """Count the labels of each cluster at each level (k, STEPS + 1), and add up their values."""
     k = len(groups.clusters)
-    labelled = groups.code < k
-    place = groups.code[labelled] * (STEPS + 1) + level_of(groups.values[labelled])
+    labeled = groups.code < k
+    place = groups.code[labeled] * (STEPS + 1) + level_of(groups.values[labeled])
     counts: AnyArray = np.bincount(place, minlength=k * (STEPS + 1))
-    sums: AnyArray = np.bincount(place, weights=groups.values[labelled], minlength=k * (STEPS + 1))
+    sums: AnyArray = np.bincount(place, weights=groups.values[labeled], minlength=k * (STEPS + 1))
     return counts.reshape(k, -1), sums.reshape(k, -1)
 
 
 def counts_in_bins(levels: IntArray) -> IntArray:
-    """Return how many labels lie in each bin (STEPS,), open on the left but for the first, given counts by level."""
+    """Return the number of labels per bin (STEPS,) from counts by level; only the first bin includes its left end."""
     return np.append(levels[0] + levels[1], levels[2:])
 
 
 def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
-    """Return the places of the clusters and rivals that are confused most often, and how often."""
+    """Return the positions of the clusters and rivals that are most often confused, with counts."""
     rows, columns = np.nonzero(groups.rivals)
     counts = groups.rivals[rows, columns]
     order = np.argsort(-counts, kind="stable")[:most]
@@ -173,7 +173,7 @@ def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
 
 
 def all_affinities(result: AffinityResult) -> Rows:
-    """Return affinities (n, k); sparse, and 0 where they were not kept, if the result keeps only the largest."""
+    """Return affinities (n, k); sparse if the result has only the largest."""
     if result.clusters is None:
         return result.affinity
     cluster, affinity = _largest_affinities(result, np.arange(len(result)), result.affinity.shape[1])
@@ -182,7 +182,7 @@ def all_affinities(result: AffinityResult) -> Rows:
 
 
 def _largest_affinities(result: AffinityResult, rows: IntArray, most: int) -> tuple[IntArray, FloatArray]:
-    """Return clusters and affinities (m, at most ``most``) of some rows, in falling order."""
+    """Return clusters and affinities (m, at most ``most``) of some rows, in descending order."""
     affinity = result.affinity[rows]
     if result.clusters is not None:
         order = np.argsort(result.classes)
@@ -195,10 +195,10 @@ def _largest_affinities(result: AffinityResult, rows: IntArray, most: int) -> tu
 def point_columns(
     result: AffinityResult, rows: IntArray, kind: AnyArray, groups: Groups, axes: list[FloatArray]
 ) -> dict[str, AnyArray]:
-    """Return what the scripts of the page know of some points, as columns (m,)."""
+    """Return the data of some points for the page's scripts, as columns (m,)."""
     k = len(groups.clusters)
     ranks, (cluster, affinity) = result._ranks, _largest_affinities(result, rows, N_AFFINITIES)
-    verdict = np.select([result._standing[rows] == name for name in VERDICTS], range(len(VERDICTS)))
+    verdict = np.select([result._verdicts[rows] == name for name in VERDICTS], range(len(VERDICTS)))
     columns: dict[str, AnyArray] = {
         "trust": groups.values[rows],
         "level": level_of(groups.values[rows]).astype(np.uint8),
@@ -220,8 +220,8 @@ def point_columns(
 
 
 def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUDGET) -> list[Any]:
-    """Return the values of columns for some points; None for those without room in the budget in characters."""
-    found: list[Any] = []
+    """Return the values of columns for some points; None for columns that exceed the budget in characters."""
+    entries: list[Any] = []
     for column in columns:
         if column.kind == "text":
             texts = [column.values[row] for row in rows.tolist()]
@@ -237,44 +237,44 @@ def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUD
                 entry = packed(values.astype(np.int32) if small else values)
             size = len(entry["data"])
         budget -= size
-        found.append(entry if budget >= 0 else None)
-    return found
+        entries.append(entry if budget >= 0 else None)
+    return entries
 
 
 def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> dict[int, list[list[int]]]:
-    """Return for the first points to review their nearest members of both clusters, all by place on the page."""
+    """Return the nearest members in both clusters for the first points to review, by position on the page."""
     if inputs.features is None:
         return {}
     codes, rival = result._codes, result._ranks.rival
-    rows = sample.rows[(codes[sample.rows] >= 0) & (result._standing[sample.rows] != FIRM)][::-1][:MAX_NEAR]
-    finder, on_page = Neighbours(inputs.features, codes), places(sample, len(result))
-    found: dict[int, list[list[int]]] = {int(on_page[row]): [[], []] for row in rows.tolist()}
+    rows = sample.rows[(codes[sample.rows] >= 0) & (result._verdicts[sample.rows] != FIRM)][::-1][:MAX_NEAR]
+    finder, on_page = NeighborFinder(inputs.features, codes), places(sample, len(result))
+    members: dict[int, list[list[int]]] = {int(on_page[row]): [[], []] for row in rows.tolist()}
     for side, of in enumerate((codes, rival)):
         for cluster in np.unique(of[rows]).tolist():
             queries = rows[of[rows] == cluster]
             for row, near in zip(queries.tolist(), finder.of(queries, cluster, NEAR, sample.rows), strict=True):
-                found[int(on_page[row])][side] = on_page[near].tolist()
-    return found
+                members[int(on_page[row])][side] = on_page[near].tolist()
+    return members
 
 
 def places(sample: PageSample, n_points: int) -> IntArray:
-    """Return where on the page each row (n,) is, 0 for those that are not there."""
+    """Return the position of each row (n,) on the page, 0 for rows that are not on it."""
     on_page = np.zeros(n_points, dtype=np.int64)
     on_page[sample.rows] = np.arange(sample.rows.size)
     return on_page
 
 
 def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[str, dict[int, str] | None]:
-    """Return images as data URIs and texts by place: of typical members, then of those to review, within budgets."""
+    """Return images as data URIs and texts by position, first of typical members, then of points to review."""
     # The most typical member of every cluster first, then the second of every cluster.
     first = [row for rank in zip_longest(*(rows.tolist() for rows in typical)) for row in rank if row is not None]
     place = {row: where for where, row in enumerate(sample.rows.tolist())}
 
     def within(encode: Callable[[int], str], budget: int) -> dict[int, str]:
-        kept = _until_spent(first, encode, int(FOR_TYPICAL * budget))
-        others = [row for row in sample.rows[::-1].tolist() if row not in kept]
-        kept |= _until_spent(others, encode, budget - sum(map(len, kept.values())))
-        return {place[row]: entry for row, entry in kept.items() if entry}
+        entries = _encode_rows(first, encode, int(FOR_TYPICAL * budget))
+        others = [row for row in sample.rows[::-1].tolist() if row not in entries]
+        entries |= _encode_rows(others, encode, budget - sum(map(len, entries.values())))
+        return {place[row]: entry for row, entry in entries.items() if entry}
 
     images, texts = inputs.images, inputs.texts
     return {
@@ -283,20 +283,20 @@ def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[s
     }
 
 
-def _until_spent(rows: list[int], encode: Callable[[int], str], budget: int) -> dict[int, str]:
+def _encode_rows(rows: list[int], encode: Callable[[int], str], budget: int) -> dict[int, str]:
     """Return entries by row, in the order of ``rows``, until the budget in characters is spent."""
-    kept: dict[int, str] = {}
+    entries: dict[int, str] = {}
     for row in rows:
         entry = encode(row)
         budget -= len(entry)
         if budget < 0:
             break
-        kept[row] = entry
-    return kept
+        entries[row] = entry
+    return entries
 
 
 def unsigned(numbers: IntArray, largest: int) -> AnyArray:
-    """Return whole numbers from 0 on in the smallest type that holds them, at most 32 bits."""
+    """Return non-negative integers in the smallest sufficient type, at most 32 bits."""
     return numbers.astype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)
 
 

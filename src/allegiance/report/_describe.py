@@ -15,20 +15,20 @@ from ._inputs import Column, Features, check_inputs, shorten
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
 
-#: Traits listed for a cluster, those of them that make its name, and those told with their values.
+#: Number of traits listed for a cluster, used in its name, and shown with values.
 _TRAITS, _IN_NAME, _IN_DETAILS = 8, 2, 3
-#: Differences from the rest that are worth a place in a name: in standard deviations, and in shares of a category.
+#: Smallest differences for a name: in standard deviations, and in the share of a category.
 _WORTH_A_NAME, _WORTH_A_SHARE = 0.6, 0.25
 #: Characters of a name, and of a category inside it.
 _NAME_LENGTH, _LEVEL_LENGTH = 48, 24
-#: Values that say nothing without the name of their column.
+#: Values that are only clear together with their column name.
 _BARE = {"yes", "no", "true", "false", "0", "1", "y", "n", "none", "other", "unknown", "ja", "nein"}
 #: Milliseconds.
 _DAY = 86_400_000.0
 
 
 class Trait(NamedTuple):
-    """A column in which a cluster differs from the rest."""
+    """A column in which a cluster differs from the other clusters."""
 
     column: int
     level: int
@@ -36,13 +36,13 @@ class Trait(NamedTuple):
     inside: float
     """Mean of the cluster; for a category its share."""
     outside: float
-    """The same of all other clusters together."""
+    """The same over all other clusters."""
     difference: float
     """In standard deviations: within clusters, for a category over all."""
 
 
 class ColumnProfile(NamedTuple):
-    """What is typical of each cluster in one column."""
+    """Typical values of each cluster in one column."""
 
     means: FloatArray
     """(k, 1) means, or (k, levels) shares; NaN where a cluster has no values."""
@@ -61,7 +61,7 @@ class ColumnProfile(NamedTuple):
 
 
 def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[ColumnProfile | None]:
-    """Return what is typical of k clusters in each column that describes them; ``codes`` (n,) are -1 for noise."""
+    """Return the profile of each column that describes clusters; ``codes`` (n,) are -1 for noise."""
     return [_profile(column, codes, k) if column.describes and column.kind != "text" else None for column in columns]
 
 
@@ -93,9 +93,9 @@ def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit
         between = np.where(sizes > 0, sizes * (means - overall) ** 2, 0.0).sum(axis=0) / sizes.sum()
         total = within if variance is None else np.array([variance])
         if variance is not None:
-            # A number that is the same throughout each cluster, but not in all, tells them apart perfectly.
+            # A number that is constant in each cluster separates the clusters perfectly.
             within = np.maximum(variance - between, 1e-4 * variance)
-        # What is left of a constant column is rounding.
+        # A constant column only has rounding errors.
         spread = np.where(within > 1e-24, np.sqrt(within), np.nan)
     means = np.where(sizes > 0, means, np.nan)
     between = np.nan_to_num(between)
@@ -107,41 +107,42 @@ def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit
 
 
 def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], k: int) -> list[list[Trait]]:
-    """Return the columns in which each of k clusters differs most from the rest, the strongest first, one for each."""
-    found: list[list[Trait]] = [[] for _ in range(k)]
+    """Return the columns in which each of k clusters differs most from the others, the strongest first."""
+    by_cluster: list[list[Trait]] = [[] for _ in range(k)]
     for place, (column, profile) in enumerate(zip(columns, profiles, strict=True)):
         if profile is None:
             continue
         difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
-        # Of two categories alike, the one that is more frequent here.
+        # Of two equally different categories, the one that is more frequent here.
         strongest = (np.abs(difference) * np.where(difference > 0, 1 + 1e-9, 1)).argmax(axis=1)
         for cluster, level in enumerate(strongest.tolist()):
             if value := float(difference[cluster, level]):
                 inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
-                found[cluster].append(Trait(place, level if column.kind == "category" else -1, inside, outside, value))
-    return [_different(sorted(traits, key=lambda trait: -abs(trait.difference)))[:_TRAITS] for traits in found]
+                category = level if column.kind == "category" else -1
+                by_cluster[cluster].append(Trait(place, category, inside, outside, value))
+    return [_different(sorted(traits, key=lambda trait: -abs(trait.difference)))[:_TRAITS] for traits in by_cluster]
 
 
 def _different(traits: list[Trait]) -> list[Trait]:
-    """Leave out categories of just the same points as another one, which say nothing more."""
-    seen: dict[tuple[float, float], int] = {}
+    """Leave out categories of exactly the same points as another category."""
+    columns: dict[tuple[float, float], int] = {}
     for trait in traits:
         if trait.level >= 0:
-            seen.setdefault((round(trait.inside, 3), round(trait.outside, 3)), trait.column)
-    return [t for t in traits if t.level < 0 or seen[round(t.inside, 3), round(t.outside, 3)] == t.column]
+            columns.setdefault((round(trait.inside, 3), round(trait.outside, 3)), trait.column)
+    return [t for t in traits if t.level < 0 or columns[round(t.inside, 3), round(t.outside, 3)] == t.column]
 
 
 class Description(NamedTuple):
-    """What sets a cluster apart."""
+    """The distinguishing traits of a cluster."""
 
     name: str
-    """A few words, such as "high revenue, fibre"; empty if nothing does."""
+    """A few words, such as "high revenue, fiber"; empty if it has no traits."""
     details: str
-    """The strongest traits, in brackets the values of the cluster and of the others."""
+    """The strongest traits, with the values of the cluster and of the other clusters in parentheses."""
 
 
 def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Description]:
-    """Return what sets each cluster apart, from :func:`cluster_traits`."""
+    """Return a description of each cluster from its traits."""
     names = [_name(columns, own, _IN_NAME) for own in traits]
     longer = [_name(columns, own, _IN_NAME + 2, 2 * _NAME_LENGTH) for own in traits]
     # Clusters with the same name get more traits.
@@ -151,7 +152,7 @@ def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Descripti
 
 
 def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _NAME_LENGTH) -> str:
-    """Return the strongest traits in words; if all are weak, the strongest one."""
+    """Return the strong traits in words, or the strongest one if all are weak."""
     named = [trait for trait in traits if columns[trait.column].is_named]
     parts: list[str] = []
     for trait in named:
@@ -194,8 +195,8 @@ def _in_unit(column: Column, value: float) -> str:
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
-class Neighbours:
-    """Finds the nearest members of a cluster; features, unless sparse, are in standard deviations within clusters."""
+class NeighborFinder:
+    """Find the nearest members of a cluster; dense features are divided by their standard deviation within clusters."""
 
     def __init__(self, features: Features, codes: IntArray) -> None:
         self._codes, self._rows = codes, features.rows
@@ -208,17 +209,17 @@ class Neighbours:
             self._rows = self._rows / np.where(spread > 0, spread, 1.0)
 
     def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
-        """Return for each query the n nearest members of a cluster, without the point itself."""
+        """Return the n nearest members of a cluster for each query, without the query itself."""
         members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
         if not members.size or not queries.size:
             return [members[:0]] * queries.size
         finder = NearestNeighbors(algorithm="brute").fit(self._rows[members])
         near = members[finder.kneighbors(self._rows[queries], min(n + 1, members.size), return_distance=False)]
-        return [found[found != query][:n] for found, query in zip(near, queries, strict=True)]
+        return [rows[rows != query][:n] for rows, query in zip(near, queries, strict=True)]
 
 
 def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None) -> list[Description]:
-    """Return what sets each cluster of a result apart, in the columns of ``data`` or of X."""
+    """Return a description of each cluster of a result, in the columns of ``data`` or of X."""
     columns = check_inputs(result, X, data=data).columns
     return describe(columns, result_traits(result, columns)[1])
 
@@ -226,14 +227,16 @@ def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None
 def result_traits(
     result: AffinityResult, columns: list[Column]
 ) -> tuple[list[ColumnProfile | None], list[list[Trait]]]:
-    """Return what is typical of the clusters in each column that does not repeat the labels, and their traits."""
+    """Return the column profiles, and the traits of the clusters in columns that do not repeat the labels."""
     profiles = profile_columns(columns, result._codes, result.classes.size)
-    told = [None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)]
-    return profiles, cluster_traits(columns, told, result.classes.size)
+    informative = [
+        None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)
+    ]
+    return profiles, cluster_traits(columns, informative, result.classes.size)
 
 
 def _repeats_labels(column: Column, result: AffinityResult) -> bool:
-    """Tell whether a column holds just the labels."""
+    """Return whether a column equals the labels."""
     rows = np.flatnonzero(result._codes >= 0)
     if column.kind not in ("number", "category"):
         return False
@@ -243,9 +246,9 @@ def _repeats_labels(column: Column, result: AffinityResult) -> bool:
 
 
 def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePlan) -> list[Description]:
-    """Return what sets clusters apart, from centers (k, d), numbers of points (k,) and the plan of the features.
+    """Return a description of each cluster from centers (k, d), sizes (k,) and the feature plan.
 
-    It is for tables that are not in memory, and says the same as their rows would if centers are means.
+    For tables that are not in memory. If centers are means, it equals the description from all rows.
     """
     columns: list[Column] = []
     profiles: list[ColumnProfile | None] = []
@@ -264,9 +267,9 @@ def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePla
 
 
 def described(columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray) -> list[dict[str, Any]]:
-    """Return columns with the typical values of the clusters in the order of the page, for its scripts."""
+    """Return columns with the typical values of the clusters in page order, for the page's scripts."""
     order = np.argsort(place)
-    found = []
+    entries = []
     for column, profile in zip(columns, profiles, strict=True):
         entry: dict[str, Any] = {"name": column.name, "kind": column.kind, "year": column.is_year}
         if column.kind == "category":
@@ -274,8 +277,8 @@ def described(columns: list[Column], profiles: list[ColumnProfile | None], place
         if profile is not None:
             entry["means"] = [[_rounded(value) for value in means] for means in profile.means[order].tolist()]
             entry["spread"] = [_rounded(value) for value in profile.spread.tolist()]
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def _rounded(value: float) -> float | None:
@@ -283,7 +286,7 @@ def _rounded(value: float) -> float | None:
 
 
 class HeatRow(NamedTuple):
-    """One column of the table in the heat map: a cell for each cluster."""
+    """One column of the table as a row of the heat map, with a cell for each cluster."""
 
     column: int
     name: str
@@ -298,7 +301,7 @@ class HeatRow(NamedTuple):
 def heat_map(
     columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray, shares: dict[str, float]
 ) -> list[HeatRow]:
-    """Return the columns by clusters in the order of the page; the strongest drivers first, or what separates most."""
+    """Return the columns by clusters in page order, the strongest drivers or separation first."""
     order = np.argsort(place)
     rows = []
     for number, (column, profile) in enumerate(zip(columns, profiles, strict=True)):

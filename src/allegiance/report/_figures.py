@@ -1,7 +1,7 @@
-"""The figures of the page as one Bokeh document, their colors, and where points lie on the map.
+"""The page's figures as one Bokeh document, their colors, and the map coordinates.
 
-The page's scripts fill in points and colors. A source holds what is drawn at the moment, not all points of the page:
-a few thousand dots, or the pixels of a density.
+The page's scripts fill in points and colors. A source only contains the visible points: a few thousand dots, or the
+pixels of a density.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardised
+from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardize
 from allegiance.results import AffinityResult
 
 from ._data import STEPS, Groups, all_affinities
@@ -21,13 +21,13 @@ from ._inputs import Inputs, shorten
 _CALLER = "report()"
 #: Height of the map and of the histogram in pixels.
 _MAP_HEIGHT, _HISTOGRAM_HEIGHT = 520, 220
-#: Columns up to which the covariance matrix is decomposed; above, only its largest directions are searched.
+#: Most columns for a full decomposition of the covariance matrix.
 _MANY_COLUMNS = 1000
-#: Entries up to which a sparse matrix is made dense.
+#: Most entries of a sparse matrix that is converted to dense.
 _SMALL = 10_000_000
-#: Rows that discriminant axes are fitted on, and principal components that they are searched in.
+#: Rows for fitting discriminant axes, and principal components they are computed from.
 _DISCRIMINANT_ROWS, _COMPONENTS = 20_000, 50
-#: The share of points on either side that the limits of the map may leave out, and the margin as a share of the rest.
+#: Share of points on either side that the map may clip, and the margin as a share of the remaining range.
 _TAIL, _MARGIN = 0.005, 0.25
 #: Colors of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
 _TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
@@ -36,7 +36,7 @@ _VALUES = ("#3d4fa8", "#2f86b8", "#4aa88f", "#a3b44a", "#e0a128")
 _SIZE = 256
 #: Colors of the verdicts: firm, borderline, doubtful, noise.
 VERDICT_COLORS = ("#6693cc", "#b8791d", "#bd2f0c", "#7d8590")
-#: Colors of clusters, those that are told apart most easily first. All of them show on light and on dark pages.
+#: Colors of clusters, the most distinct first, for light and dark pages.
 _CLUSTERS = (
     "#3b7fc4", "#d2621a", "#3a9650", "#b5479c", "#97801f", "#7d68c8", "#1f97a3", "#c64b57", "#7f8a3a", "#8a6d5c",
     "#cd3737", "#6889d9", "#5f8b23", "#be2fac", "#279c88", "#ad722b", "#7859d6", "#2da028", "#d3507c", "#2976a3",
@@ -48,16 +48,16 @@ class Projection(NamedTuple):
     """Two coordinates for each point."""
 
     name: str
-    """What the axes are, for the list of choices."""
+    """The name of the axes in the menu."""
     xy: FloatArray
     """(n, 2)"""
     labels: tuple[str, str]
     description: str
-    """What the map shows, as a caption."""
+    """The caption of the map."""
 
     @property
     def limits(self) -> list[list[float]]:
-        """The limits of both axes: outliers do not squeeze the other points into a corner."""
+        """The limits of both axes, without extreme outliers."""
         low, high = self.xy.min(axis=0), self.xy.max(axis=0)
         inner_low, inner_high = np.quantile(self.xy, [_TAIL, 1 - _TAIL], axis=0)
         margin = _MARGIN * (inner_high - inner_low)
@@ -69,9 +69,9 @@ class Projection(NamedTuple):
 
 
 def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Projection]:
-    """Return the choices of axes, the first one to start with: the user's, discriminant axes, principal components.
+    """Return the axes to choose from: the user's, discriminant axes, principal components; the first is the default.
 
-    A single feature is drawn against trust; noise, which has none, lies at 0.
+    A single feature is drawn against trust, with noise at 0.
     """
     choices = []
     if inputs.coordinates is not None:
@@ -91,8 +91,8 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
     if rows.shape[1] == 2 or rows.shape[0] < 4:
         labels = (names[0], names[1])
         return [*choices, Projection(", ".join(labels), dense(rows[:, :2]), labels, f"{names[0]} and {names[1]}")]
-    if inputs.features is not None and result._how.influence.startswith("within"):  # which takes no notice of units
-        rows, subject = standardised(rows), f"{subject}, standardized"
+    if inputs.features is not None and result._how.influence.startswith("within"):  # it ignores units
+        rows, subject = standardize(rows), f"{subject}, standardized"
     components, shares = _principal_components(rows, _COMPONENTS, result._how.seed)
     if inputs.features is not None and (axes := _discriminant_axes(components, result)) is not None:
         labels = ("first discriminant axis", "second discriminant axis")
@@ -105,14 +105,14 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
 
 
 def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return coordinates (n, m) and the shares (m,) of the variance, with at least two components."""
+    """Return coordinates (n, m) and shares of variance (m,) of at least two components."""
     n, d = values.shape
     if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
         values = dense(values)
     number = max(2, min(most, n - 1, d - 1 if is_sparse(values) else d))
     solver = "covariance_eigh" if d <= _MANY_COLUMNS else "arpack" if is_sparse(values) else "randomized"
     pca = PCA(number, svd_solver=solver, random_state=seed % 2**32)
-    with np.errstate(divide="ignore", invalid="ignore"):  # All points may be equal, without any variance.
+    with np.errstate(divide="ignore", invalid="ignore"):  # All points may be equal.
         coordinates = pca.fit_transform(values)
     return np.asarray(coordinates, dtype=np.float64), np.nan_to_num(pca.explained_variance_ratio_)
 
@@ -169,7 +169,7 @@ def _figure(height: int, **settings: Any) -> Any:
 
 
 def plain_text(text: str) -> Any:
-    """Return text that Bokeh draws literally: names from the data may look like formulas."""
+    """Return text that Bokeh draws literally, since names from the data may look like formulas."""
     return _models().PlainText(text=shorten(" ".join(text.split()), 60))
 
 
@@ -178,14 +178,14 @@ def _source(name: str, *columns: str) -> Any:
 
 
 def _add_tools(plot: Any, *tools: Any) -> None:
-    """Add tools; dragging with the first one is what a brush does."""
+    """Add tools; the first one is active for dragging."""
     plot.add_tools(*tools)
     plot.toolbar.active_drag = tools[0]
     plot.toolbar.active_scroll = None
 
 
 def _draw_map(projection: Projection, word: str) -> Any:
-    """Return the map: pixels of a density below, crosses for noise, dots, weak labels, cluster names, and a ring."""
+    """Return the map: a density, crosses for noise, dots, weak labels, cluster names, and a ring."""
     models = _models()
     (left, right), (bottom, top) = projection.limits
     plot = _figure(
@@ -203,7 +203,7 @@ def _draw_map(projection: Projection, word: str) -> Any:
     others = _source("others", "x", "y")
     plot.scatter("x", "y", source=others, size=5, fill_alpha=0.18, line_color=None, name="others")
     columns = ("x", "y", "color", "row", "label", "value", "verdict", "rival")
-    # Where points lie on each other, outlines would hide the colors: the scripts set their width.
+    # Outlines of overlapping points would hide the colors, so the scripts set their width.
     dots = plot.scatter(
         "x", "y", source=_source("dots", *columns), size=7, fill_color="color", fill_alpha=0.85, line_width=0.5,
         name="dots",
@@ -236,7 +236,7 @@ def _draw_map(projection: Projection, word: str) -> Any:
 
 
 def _draw_histogram(counts: IntArray, word: str) -> Any:
-    """Return the histogram: bars of all labels, and in front of them the selected ones."""
+    """Return the histogram: bars of all labels, and in front of them the selected labels."""
     models = _models()
     edges = np.arange(STEPS + 1) / STEPS
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
@@ -269,7 +269,7 @@ def _draw_histogram(counts: IntArray, word: str) -> Any:
 
 
 def palettes(k: int) -> dict[str, list[str]]:
-    """Return the colors of trust, of clusters (which recur: more cannot be told apart), verdicts and values."""
+    """Return the colors of trust, clusters (which repeat after the last one), verdicts and values."""
     interpolate = require("bokeh.palettes", "report", _CALLER).interp_palette
     return {
         "trust": list(interpolate(_TRUST, _SIZE)),

@@ -1,4 +1,4 @@
-"""Inputs of the page besides the result: features, columns, ids, positions on the map, texts, images."""
+"""Inputs of the page besides the result: features, columns, ids, map coordinates, texts, images."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from allegiance.results import AffinityResult
 
 #: Longest side of an image on a page, in pixels.
 THUMBNAIL = 96
-#: What files may contain. Formats that are programs, such as PostScript, are not opened.
+#: Image formats to open. Formats that are programs, such as PostScript, are excluded.
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF")
-#: Entries of an array of images looked at together.
+#: Array entries per block when the range of images is computed.
 _BLOCK = 4_000_000
 
 
 class Images:
     """One image for each point: an array of pixels, which may be on disk (``numpy.memmap``), or paths of files.
 
-    Bytes are taken as they are; other numbers are stretched between the smallest and the largest of all images.
+    Bytes stay unchanged; other numbers are scaled by the smallest and largest number of all images.
     """
 
     def __init__(self, source: AnyArray | list[Path | None]) -> None:
@@ -56,13 +56,13 @@ class Images:
         if isinstance(entry, Path):
             image, kind = _read_file(entry, row, longest)
         else:
-            image = _pillow().fromarray(self._stretched(entry))
+            image = _pillow().fromarray(self._to_bytes(entry))
             image.thumbnail((longest, longest))
         file = io.BytesIO()
         image.save(file, kind, optimize=True, **({"quality": 80} if kind == "jpeg" else {}))
         return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
-    def _stretched(self, pixels: AnyArray) -> AnyArray:
+    def _to_bytes(self, pixels: AnyArray) -> AnyArray:
         low, high = self._range
         # Halved, since the difference of two large numbers may overflow.
         level = (pixels.astype(np.float64) / 2 - low / 2) / max(high / 2 - low / 2, np.finfo(float).tiny) * 255
@@ -103,7 +103,7 @@ def _pillow() -> Any:
 
 
 def _on_white(image: Any) -> Any:
-    """Return an image of grey or colour bytes; what is transparent becomes white."""
+    """Return an image in gray or color bytes, with transparent pixels in white."""
     if image.mode in ("L", "RGB"):
         return image
     if image.has_transparency_data:
@@ -115,7 +115,7 @@ def _on_white(image: Any) -> Any:
 
 
 def check_images(images: Any, n_points: int) -> Images | None:
-    """Return the images of all points, or None if there are none. Files are opened when they are needed."""
+    """Return the images of all points, or None if there are none. Files are opened on use."""
     if images is None:
         return None
     if not isinstance(images, np.ndarray) or images.dtype.kind in "OUT":
@@ -137,18 +137,18 @@ def check_images(images: Any, n_points: int) -> Images | None:
     return Images(pixels)
 
 
-#: Columns of exported files, which an identifier must not be called.
-TAKEN = (
+#: Column names of exported files, which identifiers must not use.
+RESERVED_NAMES = (
     "row", "label", "cluster_name", "label_before", "trust", "verdict", "rival", "own_affinity", "typicality",
     "decision", "new_label", "decided_at",
 )  # fmt: skip
-#: Different values up to which a column of text is a category, and their largest share of all rows.
+#: Most distinct values of a text column that is a category, absolute and as a share of all rows.
 _MAX_LEVELS, _LEVEL_SHARE = 40, 0.5
-#: Share of the values of a column of text that must be numbers for it to be numeric.
+#: Smallest share of numbers in a text column that counts as numeric.
 _NUMBER_SHARE = 0.99
-#: Columns of X that become columns of the page if there is no table: those that separate the clusters best.
+#: Most columns of X on the page if there is no table; those that separate the clusters best.
 MAX_FEATURES = 200
-#: Characters kept of a text that is shown to a person.
+#: Characters shown of a text.
 EXCERPT = 1_000
 
 
@@ -194,7 +194,7 @@ class Column(NamedTuple):
         return bool(known.size and ((known == np.round(known)) & (known >= 1700) & (known <= 2100)).all())
 
     def text(self, row: int) -> str | None:
-        """Return a value as a person would write it."""
+        """Return a value as text for readers; None if missing."""
         value = self.values[row]
         if self.kind == "category":
             return None if value < 0 else self.levels[value]
@@ -212,9 +212,9 @@ class Inputs(NamedTuple):
     features: Features | None
     columns: list[Column]
     ids: dict[str, list[Any]]
-    """What identifies the points for the user: lists of n values by name, none of them in TAKEN."""
+    """The user's identifiers: lists of n values by name, none of them in ``RESERVED_NAMES``."""
     coordinates: tuple[FloatArray, tuple[str, str]] | None
-    """(n, 2) where the user wants the points on the map, and the names of both axes."""
+    """(n, 2) the user's map coordinates, and the names of both axes."""
     images: Images | None
     texts: list[str] | None
     row_numbers: IntArray
@@ -270,7 +270,7 @@ def _frame(data: Any) -> Any:
 
 
 def _is_mixed(frame: Any) -> bool:
-    """Tell whether a frame has categories, texts or dates."""
+    """Return whether a frame has categories, texts or dates."""
     return frame is not None and not all(t.is_numeric() or t == nw.Boolean for t in frame.schema.dtypes())
 
 
@@ -281,7 +281,7 @@ def read_columns(table: Any) -> Iterator[Column]:
         if series.dtype.is_numeric():
             values = series.cast(nw.Float64).to_numpy().astype(np.float64)
             values = np.where(np.isfinite(values), values, np.nan)
-            if np.isin(values[~np.isnan(values)], [0.0, 1.0]).all():  # A flag: its shares say more than a mean.
+            if np.isin(values[~np.isnan(values)], [0.0, 1.0]).all():  # For a flag, shares are clearer than a mean.
                 yield _text_column(str(name), [str(int(v)) if v == v else None for v in values.tolist()])
             else:
                 yield Column(str(name), "number", values)
@@ -293,14 +293,14 @@ def read_columns(table: Any) -> Iterator[Column]:
 
 
 def _text_column(name: str, entries: list[Any]) -> Column:
-    """Return numbers if nearly all texts are, a category if there are few different values, else texts."""
+    """Return a number column if nearly all texts are numbers, a category if distinct values are few, else texts."""
     texts = [None if is_missing(entry) or str(entry) == "<NA>" else str(entry) for entry in entries]
     levels = sorted({text for text in texts if text is not None})
     numbers = {level: _parse_number(level) for level in levels}
     words = {level for level in levels if level.strip().lower() in MISSING_WORDS}
     n_values = sum(text is not None and text not in words for text in texts)
     n_numbers = sum(text is not None and numbers[text] is not None for text in texts)
-    # Texts that are all numbers are codes, if they are few.
+    # A few distinct numbers without any text are codes.
     is_numeric = n_numbers >= max(_NUMBER_SHARE * n_values, 1)
     if is_numeric and (n_numbers < len(texts) - texts.count(None) or len(levels) > _MAX_LEVELS):
         return Column(name, "number", np.array([numbers.get(text or "", np.nan) for text in texts], dtype=np.float64))
@@ -311,7 +311,7 @@ def _text_column(name: str, entries: list[Any]) -> Column:
 
 
 def _parse_number(text: str) -> float | None:
-    """Return the number that a text is; None for words, and for codes such as 007."""
+    """Return a text as a number; None for words, and for codes such as 007."""
     text = text.strip()
     try:
         value = None if text[:1] == "0" and text[1:2].isdigit() else float(text)
@@ -321,18 +321,18 @@ def _parse_number(text: str) -> float | None:
 
 
 def _features_as_columns(features: Features | None, result: AffinityResult) -> Iterator[Column]:
-    """Return the features as columns: all, or of many those whose means differ most between clusters."""
+    """Return the features as columns: all, or the ``MAX_FEATURES`` that separate the clusters best."""
     if features is None:
         return
     d = len(features.names)
-    chosen = np.arange(d) if d <= MAX_FEATURES else _most_separating(features.rows, result)
-    for place in np.sort(chosen).tolist():
+    places = np.arange(d) if d <= MAX_FEATURES else _most_separating(features.rows, result)
+    for place in np.sort(places).tolist():
         values = np.ravel(dense(features.rows[:, [place]])).astype(np.float64)
         yield Column(features.names[place], "number", values, is_named=features.are_named)
 
 
 def _most_separating(rows: Rows, result: AffinityResult) -> IntArray:
-    """Return MAX_FEATURES columns with the largest variance between clusters, as a share of their variance."""
+    """Return the ``MAX_FEATURES`` columns with the largest share of variance between clusters."""
     means = np.stack([np.ravel(rows[result._codes == code].mean(axis=0)) for code in np.unique(result._codes)])
     variance = StandardScaler(with_mean=False).fit(rows).var_
     return np.argsort(-means.var(axis=0) / np.maximum(variance, 1e-300), kind="stable")[:MAX_FEATURES]
@@ -351,8 +351,8 @@ def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None
         raise TypeError("feature_names must be one name for each column of X, got a single string.")
     frame = _frame(X)
     if feature_names is None:
-        given = range(rows.shape[1]) if frame is None else frame.columns
-        names = [name if isinstance(name, str) else f"x{name}" for name in given]
+        columns = range(rows.shape[1]) if frame is None else frame.columns
+        names = [name if isinstance(name, str) else f"x{name}" for name in columns]
     else:
         names = [str(name) for name in feature_names]
     if len(names) != rows.shape[1]:
@@ -381,7 +381,7 @@ def check_map(
 
 
 def _map_columns(names: Any, columns: list[Column]) -> tuple[FloatArray, tuple[str, str]]:
-    """Return two columns as coordinates; missing values lie in the middle."""
+    """Return two columns as coordinates, with missing values at the median."""
     by_name = {column.name: column.values for column in columns if column.kind in ("number", "date")}
     for name in names:
         if name not in by_name:
@@ -392,7 +392,7 @@ def _map_columns(names: Any, columns: list[Column]) -> tuple[FloatArray, tuple[s
 
 
 def check_row_numbers(rows: Any, n_points: int) -> IntArray:
-    """Return the number (n,) of each point's row in the user's data; by default they are counted from 0."""
+    """Return the row number (n,) of each point in the user's data, by default 0, 1, 2, ..."""
     if rows is None:
         return np.arange(n_points)
     numbers: AnyArray = np.asarray(one_for_each(rows, "row_numbers", n_points))
@@ -405,20 +405,20 @@ def check_row_numbers(rows: Any, n_points: int) -> IntArray:
 
 def _named_ids(ids: Any, table: Any, n_points: int) -> Any:
     """Return the columns of the table that ``ids`` names; a list of n texts may also be the ids themselves."""
-    wanted = [ids] if isinstance(ids, str) else ids
-    if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) for name in wanted):
+    names = [ids] if isinstance(ids, str) else ids
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         return ids
-    if table is not None and all(name in table.columns for name in wanted):
-        return table.select(wanted).to_native()
+    if table is not None and all(name in table.columns for name in names):
+        return table.select(names).to_native()
     if isinstance(ids, str) or len(ids) != n_points:
         raise ValueError(
-            f"ids names the column {wanted[0]!r}, which data does not have: pass data=, or one id per point."
+            f"ids names the column {names[0]!r}, which data does not have: pass data=, or one id per point."
         )
     return ids
 
 
 def _identifiers(result: AffinityResult, X: Any, ids: Any) -> dict[str, list[Any]]:
-    """Return what identifies the points: ``ids``, or the index of the frame that was scored or of X; maybe nothing."""
+    """Return identifiers by name: ``ids``, or the index of the scored frame or of X, if any."""
     frame = _frame(X if ids is None else ids)
     if ids is not None:
         columns = {"id": ids} if frame is None else {name: frame[name] for name in frame.columns}
@@ -432,6 +432,6 @@ def _identifiers(result: AffinityResult, X: Any, ids: Any) -> dict[str, list[Any
         columns = {"id" if name is None else str(name): list(index)}
     n = len(result)
     return {
-        f"{name} (id)" if name in TAKEN else str(name): one_for_each(column, "ids", n)
+        f"{name} (id)" if name in RESERVED_NAMES else str(name): one_for_each(column, "ids", n)
         for name, column in columns.items()
     }

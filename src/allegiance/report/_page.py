@@ -29,7 +29,7 @@ from allegiance.results import (
 
 from . import _data
 from ._data import Groups, PageSample
-from ._describe import Neighbours, describe, described, heat_map, result_traits
+from ._describe import NeighborFinder, describe, described, heat_map, result_traits
 from ._figures import draw_figures, palettes, project
 from ._inputs import EXCERPT, Inputs, check_inputs
 
@@ -40,7 +40,7 @@ _SCRIPTS = (
     "exports.js", "cards.js", "columns.js", "table.js", "start.js",
 )  # fmt: skip
 _TITLE = "Clustering report"
-#: Entries listed before the reader asks for all.
+#: Entries listed before the rest is folded away.
 _LISTED = {"clusters": 15, "columns": 12, "drivers": 8, "rule": 12}
 #: Clusters up to which rivals are shown as a matrix, and pairs listed otherwise.
 _MATRIX, _PAIRS = 15, 15
@@ -61,14 +61,14 @@ def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: A
 def render_report(result: AffinityResult, X: Any = None, **settings: Any) -> str:
     """Return the page as text, with settings as in :meth:`allegiance.AffinityResult.report`.
 
-    It needs no other file and no network. It holds all points, up to 100,000; of more it holds those to review and
-    samples of the others, and its counts refer to all points. Names that come from the data stay text.
+    It needs no other file and no network. It contains up to 100,000 points; of larger data, the points to review and
+    samples of the others. Counts always refer to all points. Names from the data are escaped.
     """
     return Page(result, X, **settings).html()
 
 
 class Page:
-    """A result and all that the page shows of it; arguments as in :func:`render_report`."""
+    """A result and the content of its page; arguments as in :func:`render_report`."""
 
     def __init__(
         self,
@@ -90,11 +90,11 @@ class Page:
         self._profiles, self._traits = result_traits(result, self.inputs.columns)
         self._typical = _data.typical_members(result)
         self.nonce = ""
-        """The word that scripts of the page carry, known once it was rendered."""
+        """The nonce of the page's scripts, set when the page is rendered."""
         self._before: AffinityResult | None = None
         self._show(result, None)
         self.names = self._cluster_names(result, names)
-        """By label, empty where the label says it all."""
+        """Cluster names by label; empty if the label needs none."""
 
     def _find_drivers(self, result: AffinityResult) -> Any:
         """Return the drivers of the clusters in the features or, without them, in the table; None without either."""
@@ -108,29 +108,29 @@ class Page:
         return find_drivers(result, table.select(columns).to_native(), scale=True)
 
     def _show(self, result: AffinityResult, audit: Any) -> None:
-        """Choose which points the page shows, and where."""
+        """Choose the points on the page and their coordinates."""
         self.result, self._audit = result, audit
         self.groups = _data.group_points(result)
         self.sample = _data.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
         self._axes = project(result, self.inputs, self.groups)
 
     def with_audit(self, audit: Any) -> Page:
-        """Return the page with trust as it is after an audit, and the same labels to audit."""
+        """Return the page with the trust after an audit, and the same labels to audit."""
         page = copy(self)
         page._before = self._before or self.result
         page._show(audit.result, audit)
         return page
 
     def _cluster_names(self, result: AffinityResult, names: Any) -> dict[str, str]:
-        """Return the user's names by label; by default numbered clusters are named by what sets them apart."""
+        """Return the user's names by label; by default numbered clusters are named by their traits."""
         described_names = [each.name for each in describe(self.inputs.columns, self._traits)]
         is_numbered = result.classes.dtype.kind in "iuf"
-        chosen = check_names(result.classes, names).items()
-        made = described_names if is_numbered else [""] * len(described_names)
-        return {label: name or other for (label, name), other in zip(chosen, made, strict=True)}
+        user_names = check_names(result.classes, names).items()
+        defaults = described_names if is_numbered else [""] * len(described_names)
+        return {label: name or default for (label, name), default in zip(user_names, defaults, strict=True)}
 
     def html(self, *, served: bool = False) -> str:
-        """Return the page; ``served`` by a server that keeps decisions and sends the content policy as a header."""
+        """Return the page; ``served`` means that a server saves decisions and sends the content policy."""
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
         levels, sums = _data.count_levels(groups)
         counts, on_page = groups.counts, _data.places(sample, len(result))
@@ -180,9 +180,9 @@ class Page:
         to_json = require("jinja2.utils", "report", "report()").htmlsafe_json_dumps
         bokeh_json = require("bokeh.core.json_encoder", "report", "report()").serialize_json
         figures = draw_figures(_data.counts_in_bins(levels.sum(axis=0)), groups, self._axes[0])
-        # JSON in which no character means anything to HTML.
+        # JSON without characters that are special in HTML.
         embedded = {"figures": to_json(figures, dumps=bokeh_json), "page": to_json(page_data)}
-        # Only scripts with this word run: names from the data cannot know it.
+        # Only scripts with this nonce run, and names from the data cannot contain it.
         self.nonce = hashlib.sha256("".join(embedded.values()).encode()).hexdigest()[:32]
         resources = require("bokeh.resources", "report", "report()").Resources(
             mode="inline", components=["bokeh"], log_level="error"
@@ -218,12 +218,12 @@ class Page:
         )
 
     def _overall(self) -> str:
-        """Return the replication of all labels or, after an audit, the share that is right."""
+        """Return the overall replication or, after an audit, the share of correct labels."""
         share = self.groups.summary.replication if self._audit is None else self._audit.share_right
         return "-" if share is None else percent(share)
 
     def points(self, rows: IntArray, kind: Any = None) -> dict[str, Any]:
-        """Return some points in the form in which the page holds them; by default those that were not on it."""
+        """Return some points in page format; by default points that were not on the page."""
         numbers = self.inputs.row_numbers
         kind = np.full(rows.size, 4) if kind is None else kind
         columns = _data.point_columns(self.result, rows, kind, self.groups, [one.xy for one in self._axes])
@@ -238,25 +238,25 @@ class Page:
         }
 
     def find(self, query: str, most: int) -> IntArray:
-        """Return rows whose number, identifier or text matches a query, those that match as a whole first."""
+        """Return rows whose number, identifier or text matches a query, exact matches first."""
         if not query:
             return np.zeros(0, dtype=np.int64)
-        wanted = query.casefold()
+        pattern = query.casefold()
         exact = np.flatnonzero(self.inputs.row_numbers == int(query)) if query.isdecimal() else np.zeros(0, dtype=int)
         whole: list[int] = exact.tolist()
         part: list[int] = []
         for column in [*self.inputs.ids.values(), *([self.inputs.texts] if self.inputs.texts else [])]:
             for row, entry in enumerate(column):
                 text = str(entry).casefold()
-                if text == wanted:
+                if text == pattern:
                     whole.append(row)
-                elif wanted in text and len(part) < most:
+                elif pattern in text and len(part) < most:
                     part.append(row)
         return np.array(list(dict.fromkeys([*whole, *part]))[:most], dtype=np.int64)
 
     @cached_property
     def _key(self) -> str:
-        """What identifies these labels: the browser stores decisions under it, however often the page is made."""
+        """The key of these labels, under which the browser stores decisions; the same for every rendering."""
         inputs = self.inputs
         rows = zip(inputs.row_numbers.tolist(), self.result.label.tolist(), *inputs.ids.values(), strict=True)
         digest = hashlib.sha256()
@@ -265,17 +265,17 @@ class Page:
         return digest.hexdigest()[:32]
 
     @cached_property
-    def _neighbours(self) -> Neighbours | None:
-        return None if self.inputs.features is None else Neighbours(self.inputs.features, self.result._codes)
+    def _neighbor_finder(self) -> NeighborFinder | None:
+        return None if self.inputs.features is None else NeighborFinder(self.inputs.features, self.result._codes)
 
     def record(self, row: int) -> dict[str, Any]:
-        """Return all that is known of a point: every column, the whole text, a large image, the nearest members."""
+        """Return the full record of a point: every column, the whole text, a large image, the nearest members."""
         result, inputs = self.result, self.inputs
         near: list[list[int]] = []
-        if self._neighbours is not None:
+        if self._neighbor_finder is not None:
             for cluster in (int(result._codes[row]), int(result._ranks.rival[row])):
-                found = self._neighbours.of(np.array([row]), cluster, _data.NEAR)[0]
-                near.append(inputs.row_numbers[found].tolist())
+                members = self._neighbor_finder.of(np.array([row]), cluster, _data.NEAR)[0]
+                near.append(inputs.row_numbers[members].tolist())
         return {
             "values": [column.text(row) for column in inputs.columns],
             "text": None if inputs.texts is None else inputs.texts[row][:_LONG_TEXT],
@@ -285,22 +285,22 @@ class Page:
 
 
 def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
-    """Return the labels to audit (None if nothing orders them), their rows, and whether each was drawn at random.
+    """Return the audit sample (None without calibration), its rows, and whether each one is random.
 
-    Those drawn come last and shuffled, so that the ones looked at so far are a random sample at any time.
+    Random rows are last and shuffled, so that the ones reviewed so far are a random sample at any time.
     """
-    labelled = int((result._codes >= 0).sum())
-    if not result._calibrated or not labelled:
+    labeled = int((result._codes >= 0).sum())
+    if not result._calibrated or not labeled:
         return None, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
-    sample = result.audit_sample(min(AUDITED, labelled))
+    sample = result.audit_sample(min(AUDITED, labeled))
     random = np.asarray(sample.drawn) == "random"
-    drawn = np.random.default_rng(sample.seed).permutation(sample.rows[random])
-    rows = np.concatenate([sample.rows[~random], drawn]).astype(np.int64)
-    return sample, rows, np.arange(rows.size) >= rows.size - drawn.size
+    shuffled = np.random.default_rng(sample.seed).permutation(sample.rows[random])
+    rows = np.concatenate([sample.rows[~random], shuffled]).astype(np.int64)
+    return sample, rows, np.arange(rows.size) >= rows.size - shuffled.size
 
 
 def _fill(template: str, **words: Any) -> str:
-    """Return a page from a template, in which all that is not marked as safe is escaped."""
+    """Render a template with automatic escaping."""
     jinja2 = require("jinja2", "report", "a report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
@@ -317,14 +317,14 @@ def _fill(template: str, **words: Any) -> str:
 
 
 class InlinePage:
-    """A page that a notebook shows in a frame, so that neither's styles and scripts touch the other.
+    """A page that a notebook shows in a frame, which isolates styles and scripts.
 
     Parameters
     ----------
     html
-        The text of the page, complete in itself.
+        The complete page.
     title
-        What the page is, for readers who do not see it.
+        The accessible title of the frame.
     """
 
     def __init__(self, html: str, *, title: str) -> None:
@@ -332,7 +332,7 @@ class InlinePage:
         self.title = title
 
     def save(self, path: Any) -> Path:
-        """Write the page to a file and return its path; an existing one is replaced once the new one is complete."""
+        """Write the page to a file and return its path. An existing file is replaced atomically."""
         check_writable(Path(path), force=True)
         write_whole(Path(path), self.html.encode("utf-8", "replace"))
         return Path(path)
@@ -341,7 +341,7 @@ class InlinePage:
         return f"{self.title}: a page of {len(self.html) / 1e6:.1f} MB that notebooks show; save('page.html') writes it"
 
     def _repr_html_(self) -> str:
-        # Scripts of the page run, and may offer files to save; they have no access to the notebook.
+        # Scripts run and may offer downloads, but have no access to the notebook.
         return page_frame(760, self.title, srcdoc=self.html, sandbox="allow-scripts allow-downloads allow-popups")
 
 
@@ -362,12 +362,12 @@ def percent(share: float) -> str:
 def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any], drivers: Any) -> dict[str, Any]:
     """Return the headline: problems that change the answer, then replication, then where to start; and other facts.
 
-    A number in ``start`` stands for the name of the cluster in that place of the page.
+    A number in ``start`` is replaced by the name of the cluster at that position of the page.
     """
     summary = groups.summary
     problems = [] if result._audited is not None else summary.problems
     replication = summary.sentence if audit is None else audit.sentence()
-    # The same finding may come from the table, from the drivers and as a problem.
+    # The table, the drivers and the problems may report the same finding.
     flags = [] if drivers is None else list(drivers.flags)
     findings = {str(one): one for one in [*notes, *flags] if str(one) not in problems}
     facts = summary.headlines()
@@ -414,42 +414,42 @@ def tiles(
     summary, counts = groups.summary, groups.counts
     labels, is_audited = sum(counts[:3]), result._audited is not None
     null = None if summary._trust_map is None else getattr(summary._trust_map, "null_replication", None)
-    shown = []
+    facts = []
     share, interval = summary.replication, summary.replication_interval
     if audit is not None:
         earlier = np.nan if before is None else before.replication
         note = f"95% interval: {_interval(audit.interval)}. Before the audit, {percent(earlier)} would hold up."
         bar = {"value": audit.share_right, "low": audit.interval[0], "high": audit.interval[1], "mark": None}
-        shown.append(Tile("Right, by the audit", percent(audit.share_right), note, bar))
+        facts.append(Tile("Right, by the audit", percent(audit.share_right), note, bar))
     elif is_audited and share is not None:
-        shown.append(Tile("Right, by the audit", percent(share), "Estimated from the labels that were checked"))
+        facts.append(Tile("Right, by the audit", percent(share), "Estimated from the labels that were checked"))
     elif share is not None and interval is not None and labels:
         bar = {"value": share, "low": interval[0], "high": interval[1], "mark": null}
         title = "Replication: labels that would hold up on a fresh sample"
-        shown.append(Tile(title, percent(share), f"90% prediction interval: {_interval(interval)}", bar))
+        facts.append(Tile(title, percent(share), f"90% prediction interval: {_interval(interval)}", bar))
     word = "labels" if result._calibrated else "labels, by own affinity"
     note = f"{counts[2] / max(labels, 1):.1%} of {labels:,} {word}; {counts[1]:,} are borderline"
-    shown.append(Tile("Doubtful labels", f"{counts[2]:,}", note, verdicts=counts[:3]))
+    facts.append(Tile("Doubtful labels", f"{counts[2]:,}", note, verdicts=counts[:3]))
     title = f"Compared with unclustered data{' (before the audit)' if is_audited else ''}"
     if null is not None:
         note = f"{percent(null)} would hold up in data without clusters, too: no evidence of clusters"
-        shown.append(Tile(title, "No better", note, alarm=True))
+        facts.append(Tile(title, "No better", note, alarm=True))
     elif result._calibrated and result.classes.size > 1 and features is not None and not is_sparse(features.rows):
-        shown.append(Tile(title, "Better", "More labels hold up than in comparable data without clusters"))
+        facts.append(Tile(title, "Better", "More labels hold up than in comparable data without clusters"))
     if drivers is not None and drivers.shares:
         top = ", ".join(list(drivers.shares)[:3])
         note = "No single column matters" if drivers.is_diffuse else f"Strongest: {top}"
         value = provenance.get("columns used", "").partition(":")[0] or f"{len(drivers.shares):,}"
-        shown.append(Tile("Columns used", value, note))
-    return shown
+        facts.append(Tile("Columns used", value, note))
+    return facts
 
 
 def _interval(interval: tuple[float, float]) -> str:
     return f"{100 * interval[0]:.0f}-{percent(interval[1])}"
 
 
-def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -> str:
-    """Say which points are on the page, how many have an image or a text, and which columns had no room."""
+def sample_note(sample: PageSample, media: dict[str, int], left_out: list[str]) -> str:
+    """Return a note on the points on the page, on images and texts, and on columns without room."""
     note = f"The page contains all {count(sample.rows.size, 'point')}."
     if not sample.is_complete:
         kinds = (
@@ -466,7 +466,7 @@ def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -
             f"The page contains {', '.join(parts)}. Counts of clusters, histogram and threshold refer to all points; "
             "counts of a selection or a search are scaled up from the points on the page."
         )
-    for name, number in kept.items():
+    for name, number in media.items():
         if number < sample.rows.size:
             note += f" It has {name} of {count(number, 'point')}: typical members and those to review."
     if left_out:
@@ -476,7 +476,7 @@ def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -
 
 
 def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served: bool) -> str:
-    """Say which rows and columns the exported table has."""
+    """Return a note on the rows and columns of the exported table."""
     total = sum(of for _, of in sample.parts)
     if served or sample.is_complete:
         note = f"The exported table has all {count(total, 'row')}"
@@ -492,7 +492,7 @@ def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served:
 
 
 def computed(result: AffinityResult) -> dict[str, str]:
-    """Return how everything was computed."""
+    """Return how everything was computed, by topic."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
     if result._trust_map is not None:
         trust = "the probability that a label would hold up on a fresh sample, from re-clustering parts of the data"

@@ -17,7 +17,7 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLi
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
-from allegiance.notebook import Card, Shown
+from allegiance.notebook import Card, CardMixin
 
 from ._summary import ATYPICAL, BORDERLINE_TRUST, DOUBTFUL, FIRM, Summary, exact_mean, verdicts_of
 
@@ -73,16 +73,16 @@ class Ranks(NamedTuple):
     def of(cls, affinity: FloatArray, error: FloatArray, codes: AnyArray) -> Ranks:
         """Rank affinities (n, k) with their standard errors, for points of clusters ``codes`` (n,), -1 for noise."""
         n, k = affinity.shape
-        rows, labelled = np.arange(n), codes >= 0
+        rows, labeled = np.arange(n), codes >= 0
         first = affinity.argmax(axis=1)
         largest, largest_error = affinity[rows, first], error[rows, first]
-        own = np.where(labelled, affinity[rows, codes], 0.0)
-        own_error = np.where(labelled, error[rows, codes], 0.0)
+        own = np.where(labeled, affinity[rows, codes], 0.0)
+        own_error = np.where(labeled, error[rows, codes], 0.0)
         worst, none = error.max(axis=1, initial=0.0), np.zeros(n)
         if k == 1:
             return cls(first, largest, largest_error, own, own_error, first, none, none, worst)
         others = affinity.copy()
-        others[rows[labelled], codes[labelled]] = -1.0
+        others[rows[labeled], codes[labeled]] = -1.0
         rival = others.argmax(axis=1)
         rival_affinity, rival_error = affinity[rows, rival], error[rows, rival]
         return cls(first, largest, largest_error, own, own_error, rival, rival_affinity, rival_error, worst)
@@ -120,7 +120,7 @@ def _gap(own: FloatArray, other: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AffinityResult(Shown):
+class AffinityResult(CardMixin):
     """Affinities of n points to k clusters, and trust in their labels.
 
     ``print(result)`` gives a summary, :meth:`frame` one row per point, :meth:`by_cluster` one row per cluster and
@@ -253,7 +253,7 @@ class AffinityResult(Shown):
         return np.where(self._noise, np.nan, self.trust if self._calibrated else self.own_affinity)
 
     @cached_property
-    def _standing(self) -> AnyArray:
+    def _verdicts(self) -> AnyArray:
         """(n,) the verdict or, without calibration, the same rule applied to own affinity: for pictures."""
         return verdicts_of(self._values, self._noise)
 
@@ -302,7 +302,7 @@ class AffinityResult(Shown):
         check_choice(by, "by", ("priority", "trust"))
         rows = review_rows(self._ranking if by == "priority" else self.trust, n)
         if n is None:
-            rows = rows[self._standing[rows] != FIRM]
+            rows = rows[self._verdicts[rows] != FIRM]
         return self._frame_like.build_rows(rows, self._review_columns(rows))
 
     def _review_columns(self, rows: IntArray) -> dict[str, AnyArray]:
@@ -314,7 +314,7 @@ class AffinityResult(Shown):
     def _review_rows(self, n: int) -> list[dict[str, Any]]:
         """Return the first labels to review that are not firm, one dict per label."""
         rows = review_rows(self._ranking, None)
-        rows = rows[self._standing[rows] != FIRM][:n]
+        rows = rows[self._verdicts[rows] != FIRM][:n]
         columns = self._review_columns(rows)
         names = [self._frame_like.row_name(row) for row in rows.tolist()]
         lines = zip(names, *(column.tolist() for column in columns.values()), strict=True)
@@ -322,15 +322,15 @@ class AffinityResult(Shown):
 
     def _reasons(self, rows: IntArray) -> AnyArray:
         """Return why each row (m,) should be checked; empty for firm labels. No reason depends on other points."""
-        ranks, standing = self._ranks, self._standing[rows]
+        ranks, verdicts = self._ranks, self._verdicts[rows]
         rival, label = self.classes[ranks.rival[rows]].astype(str), self.label[rows].astype(str)
         atypical = np.zeros(rows.size, dtype=bool) if self._members is None else self.typicality[rows] < ATYPICAL
         # Its own scores are good, so the low trust comes from its cluster.
-        blameless = (standing == DOUBTFUL) & (self._ranking[rows] >= BORDERLINE_TRUST)
+        blameless = (verdicts == DOUBTFUL) & (self._ranking[rows] >= BORDERLINE_TRUST)
         cases = [
             (ranks.rival_affinity[rows] > ranks.own[rows], np.char.add("closer to ", rival)),
             (atypical, np.full(rows.size, "atypical for its cluster")),
-            (standing == FIRM, np.full(rows.size, "")),
+            (verdicts == FIRM, np.full(rows.size, "")),
             (blameless, np.char.add(np.char.add("cluster ", label), " rarely replicates")),
         ]
         conditions, texts = zip(*cases, strict=True)
@@ -424,7 +424,7 @@ class AffinityResult(Shown):
         data
             (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
         **settings
-            As in :func:`allegiance.drivers.drivers`.
+            As in ``allegiance.drivers.drivers``.
         """
         from allegiance.drivers import drivers
 

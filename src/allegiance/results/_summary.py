@@ -13,7 +13,7 @@ import numpy as np
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance.calibration import TrustMap
 from allegiance.engines import Z95, engine_names
-from allegiance.notebook import Card, Cell, Shown, count, histogram_picture, share_bar, text_table
+from allegiance.notebook import Card, CardMixin, Cell, count, histogram_picture, share_bar, text_table
 
 if TYPE_CHECKING:
     from ._result import AffinityResult, HowMeasured
@@ -68,7 +68,7 @@ class ClusterFigures(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary(Shown):
+class Summary(CardMixin):
     """What ``print(result)`` shows, as numbers that add up over partitions.
 
     ``first + second`` is the summary of both sets of points, where those of ``second`` follow those of ``first``. It
@@ -120,14 +120,14 @@ class Summary(Shown):
     @classmethod
     def of(cls, result: AffinityResult) -> Summary:
         """Summarize a result."""
-        k, ranks, standing = result.classes.size, result._ranks, result._standing
+        k, ranks, verdicts = result.classes.size, result._ranks, result._verdicts
         rows = np.where(result._noise, k, result._codes)
         atypical = np.zeros(rows.size, dtype=bool)
         if result._members is not None:
             with np.errstate(invalid="ignore"):
                 atypical = result.typicality < ATYPICAL
-        flags = [np.ones(rows.size, dtype=bool), *(standing == name for name in VERDICTS[:3]), result.stable, atypical]
-        weak = standing != FIRM
+        flags = [np.ones(rows.size, dtype=bool), *(verdicts == name for name in VERDICTS[:3]), result.stable, atypical]
+        weak = verdicts != FIRM
         pairs = rows[weak] * k + ranks.rival[weak]
         engines, numbers = np.unique(result._engine_codes, return_counts=True)
         values = result._values

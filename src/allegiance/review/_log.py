@@ -1,4 +1,4 @@
-"""Decisions about labels: an append-only log that survives a kill, and labels with the decisions applied."""
+"""Review decisions: an append-only log that survives a crash, and applying decisions to labels."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from allegiance.fitting import NOISE
 from allegiance.io import close_locked, lock
 
 KEEP, MOVE, TO_NOISE, UNSURE = "keep", "move", "noise", "unsure"
-#: What a person can decide about a label.
+#: Possible decisions about a label.
 DECISIONS = (KEEP, MOVE, TO_NOISE, UNSURE)
-#: In logs, which are never rewritten: take back the last decision about a row; name a cluster.
+#: Further log entries: undo the last decision about a row; name a cluster.
 UNDO, NAME = "undo", "name"
-#: How the lines of a log start.
+#: Possible starts of a log line.
 _LINE_STARTS = (b'{"row": ', b'{"decision": ')
 
 
@@ -34,10 +34,10 @@ def apply_decisions(labels: Any, decisions: Any) -> Any:
     labels
         (n,) labels as they were reviewed: array, list or Series.
     decisions
-        What the page exported (decisions or table) or the log of a server: a path (CSV, TSV, JSON, JSON Lines,
-        Parquet, Arrow, XLSX), a frame, or a list of dicts. Needed are ``row`` (from 0) and ``decision`` ("keep",
-        "move", "noise" or "unsure"), ``new_label`` for "move"; ``label`` is compared with ``labels`` if it is there. Of
-        several decisions about one row the last one counts.
+        The decisions or table exported from the page, or the log of a server: a path (CSV, TSV, JSON, JSON Lines,
+        Parquet, Arrow, XLSX), a frame, or a list of dicts. Required are ``row`` (from 0) and ``decision`` ("keep",
+        "move", "noise" or "unsure"), and ``new_label`` for "move". ``label``, if present, is compared with ``labels``.
+        The last decision about a row counts.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def apply_decisions(labels: Any, decisions: Any) -> Any:
     Raises
     ------
     ValueError
-        If a decision is about a row that is not there, or was made about other labels than these.
+        If a decision refers to a missing row or to other labels.
 
     Examples
     --------
@@ -60,14 +60,14 @@ def apply_decisions(labels: Any, decisions: Any) -> Any:
     if old.ndim != 1:
         raise ValueError(f"labels must be one-dimensional, one label per row, got shape {old.shape}.")
     new = old.astype(object)
-    for row, record in standing_decisions(read_decisions(decisions)).items():
+    for row, record in final_decisions(read_decisions(decisions)).items():
         if row >= old.size:
             raise ValueError(f"decisions has row {row} but labels has {old.size} entries: pass the labels reviewed.")
-        said = record.get("label")
-        if said is not None and label_text(said) != label_text(old[row]):
+        label = record.get("label")
+        if label is not None and label_text(label) != label_text(old[row]):
             raise ValueError(
-                f"decisions says that row {row} had the label {said!r}, but labels has {old[row]!r} there: pass the "
-                "labels as they were reviewed, in the same order."
+                f"decisions has the label {label!r} for row {row}, but labels has {old[row]!r}: pass the labels as "
+                "they were reviewed, in the same order."
             )
         if record["decision"] == MOVE:
             new[row] = _as_label(record["new_label"], old)
@@ -76,37 +76,37 @@ def apply_decisions(labels: Any, decisions: Any) -> Any:
     return _like(labels, old, new)
 
 
-def standing_decisions(records: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
-    """Return the decision that counts for each row, in the order in which they were made."""
-    standing: dict[int, Mapping[str, Any]] = {}
+def final_decisions(records: Iterable[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
+    """Return the final decision about each row, in the order of the decisions."""
+    final: dict[int, Mapping[str, Any]] = {}
     for record in _not_undone(records):
-        # Put at the end: a dict keeps the order in which rows were last decided.
-        standing.pop(record["row"], None)
-        standing[record["row"]] = record
-    return standing
+        # Moved to the end, so that the dict is in the order of the final decisions.
+        final.pop(record["row"], None)
+        final[record["row"]] = record
+    return final
 
 
 def _not_undone(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the decisions that were not taken back; an undo takes back the last one about its row."""
-    made: list[Mapping[str, Any]] = []
+    """Return the decisions that were not undone; an undo removes the last decision about its row."""
+    decisions: list[Mapping[str, Any]] = []
     for record in records:
         if record["decision"] != UNDO:
-            made.append(record)
+            decisions.append(record)
             continue
-        for place in reversed(range(len(made))):
-            if made[place]["row"] == record["row"]:
-                del made[place]
+        for place in reversed(range(len(decisions))):
+            if decisions[place]["row"] == record["row"]:
+                del decisions[place]
                 break
-    return made
+    return decisions
 
 
 def read_decisions(decisions: Any) -> list[dict[str, Any]]:
-    """Return decisions of any kind that :func:`apply_decisions` takes as checked records, in their order."""
+    """Return checked records, in order, from any input that :func:`apply_decisions` takes."""
     if isinstance(decisions, str | os.PathLike):
         decisions = _read_file(Path(decisions))
     frame = nw.from_native(decisions, pass_through=True, eager_only=True)
-    found = frame.rows(named=True) if isinstance(frame, nw.DataFrame) else decisions
-    records = (_checked(record, number) for number, record in enumerate(found))
+    rows = frame.rows(named=True) if isinstance(frame, nw.DataFrame) else decisions
+    records = (_check_decision(record, number) for number, record in enumerate(rows))
     return [record for record in records if record is not None]
 
 
@@ -118,12 +118,12 @@ def _read_file(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     from allegiance.io.tables import open_table
 
-    # Labels such as 007 stay as they are written.
+    # Untyped, so that labels such as 007 stay unchanged.
     return open_table(path).read(typed=False).to_pylist()
 
 
 def _json_lines(content: bytes, path: Path) -> list[Any]:
-    """Read a log. A last line without its end was being written when the process was killed, and never counted."""
+    """Read a log. An incomplete last line, left by a killed process, is ignored."""
     *whole, _ = content.split(b"\n")
     try:
         return [json.loads(line) for line in whole if line.strip()]
@@ -131,8 +131,8 @@ def _json_lines(content: bytes, path: Path) -> list[Any]:
         raise ValueError(f"{path} is not a decision log (one JSON object per line): {error}.") from error
 
 
-def _checked(record: Any, number: int) -> dict[str, Any] | None:
-    """Return a decision with plain values, None for a row without one, or raise an error that names it."""
+def _check_decision(record: Any, number: int) -> dict[str, Any] | None:
+    """Return a decision with plain values, or None for a row without one; errors name the row."""
     if not isinstance(record, Mapping):
         raise TypeError(f"decisions must hold one dict or row per decision, got {record!r} as number {number}.")
     values = {name: _plain(value) for name, value in record.items()}
@@ -148,12 +148,12 @@ def _checked(record: Any, number: int) -> dict[str, Any] | None:
     if decision not in (*DECISIONS, UNDO):
         raise ValueError(f"decisions has decision={decision!r} for row {row}: use one of {', '.join(DECISIONS)}.")
     if decision == MOVE and values.get("new_label") is None:
-        raise ValueError(f"decisions moves row {row} but has no new_label for it: say where to.")
+        raise ValueError(f"decisions moves row {row} but has no new_label for it: add one.")
     return {**values, "row": int(row), "decision": decision}
 
 
 def _as_label(value: Any, labels: AnyArray) -> Any:
-    """Return a new label, which may have been written as text, as one of the kind of ``labels``."""
+    """Convert a new label, possibly written as text, to the type of ``labels``."""
     if _has_names(labels):
         return label_text(value)
     try:
@@ -167,36 +167,36 @@ def _has_names(labels: AnyArray) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without NumPy's types; None for what tables write for a missing one."""
+    """Return a value as a plain Python type; None for missing values."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if value is None or value == "" or value != value else value
 
 
 def label_text(label: Any) -> str:
-    """Return a label as it is compared: whole numbers alike, however a table stores them."""
+    """Return a label as text for comparisons; 7 and 7.0 are the same."""
     text = str(_plain(label))
     return text.split(".", maxsplit=1)[0] if re.fullmatch(r"-?\d+\.0+", text) else text
 
 
 def _like(labels: Any, old: AnyArray, new: AnyArray) -> Any:
-    """Return the new labels as what the old ones came in."""
+    """Return the new labels in the type of the old ones."""
     kind = old.dtype.kind
-    found = new if kind == "O" else np.array(new.tolist(), dtype=None if kind in "Uu" else old.dtype)
+    array = new if kind == "O" else np.array(new.tolist(), dtype=None if kind in "Uu" else old.dtype)
     series = nw.from_native(labels, pass_through=True, allow_series=True)
     if not isinstance(series, nw.Series):
-        return found
-    made = nw.new_series(series.name or "", found.tolist(), backend=series.implementation).to_native()
+        return array
+    column = nw.new_series(series.name or "", array.tolist(), backend=series.implementation).to_native()
     index = nw.maybe_get_index(series)
     if index is not None:
-        made.index, made.name = index, labels.name
-    return made
+        column.index, column.name = index, labels.name
+    return column
 
 
 class DecisionLog:
     """An append-only file of decisions, each saved to disk before the next one is made.
 
-    A log from an earlier session is resumed. An incomplete last line, left by a kill, is removed. Any other file is
-    refused and stays as it is. The file is locked while it is open, so that two servers cannot write to it.
+    A log from an earlier session is resumed, without an incomplete last line left by a crash. Any other file is
+    refused and stays unchanged. The file is locked while it is open, so that two servers cannot write to it.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class DecisionLog:
     labels
         The label of each row number before the review.
     classes
-        Labels that a row may move to; by default those in ``labels``.
+        Labels to which a row may move; by default those in ``labels``.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class DecisionLog:
         self._classes = {label_text(label) for label in (labels.values() if classes is None else classes)}
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         self.names: dict[str, str] = {}
-        """Names that clusters were given, by their labels as text."""
+        """User-defined cluster names by label as text."""
         try:
             if lock(self._descriptor) is False:
                 raise ValueError(
@@ -226,11 +226,11 @@ class DecisionLog:
         except BaseException:
             close_locked(self._descriptor)
             raise
-        self.standing = standing_decisions(self._records)
-        """The decision that counts for each row, in the order in which they were made."""
+        self.final = final_decisions(self._records)
+        """The final decision about each row, in the order of the decisions."""
 
     def _resume(self) -> list[dict[str, Any]]:
-        """Return the records of an earlier session; the file changes only if all of it is a log."""
+        """Return the records of an earlier session; the file only changes if it is a valid log."""
         content = self.path.read_bytes()
         self._size = content.rfind(b"\n") + 1
         tail = content[self._size :]
@@ -252,7 +252,7 @@ class DecisionLog:
         return records
 
     def _check_record(self, record: Mapping[str, Any]) -> None:
-        """Raise an error if a record is about another clustering."""
+        """Raise an error if a record refers to another clustering."""
         row, label, target = record["row"], record.get("label"), record.get("new_label")
         here = self._labels.get(row)
         problem = None
@@ -269,7 +269,7 @@ class DecisionLog:
             )
 
     def decide(self, row: int, decision: str, new_label: Any = None, ids: Mapping[str, Any] | None = None) -> None:
-        """Write a decision about a row to the disk; ``ids`` identify the row for readers of the file."""
+        """Save a decision about a row; ``ids`` identify the row for readers of the file."""
         record = {
             "row": row,
             **(ids or {}),
@@ -281,23 +281,23 @@ class DecisionLog:
         checked = read_decisions([record])
         self._append(record)
         self._records += checked
-        self.standing = standing_decisions(self._records)
+        self.final = final_decisions(self._records)
 
     def undo(self) -> int | None:
-        """Take the last decision back and return its row; None if there is none."""
-        made = _not_undone(self._records)
-        if not made:
+        """Undo the last decision and return its row; None if there is none."""
+        decisions = _not_undone(self._records)
+        if not decisions:
             return None
-        self.decide(made[-1]["row"], UNDO)
-        return int(made[-1]["row"])
+        self.decide(decisions[-1]["row"], UNDO)
+        return int(decisions[-1]["row"])
 
     def clear(self, row: int) -> None:
-        """Take back every decision about a row."""
-        while row in self.standing:
+        """Undo all decisions about a row."""
+        while row in self.final:
             self.decide(row, UNDO)
 
     def rename(self, label: str, name: str) -> None:
-        """Write a name for a cluster to the disk."""
+        """Save a name for a cluster."""
         self._append({"decision": NAME, "label": label, "name": name, "decided_at": _now()})
         self.names[label] = name
 
@@ -310,7 +310,7 @@ class DecisionLog:
                 written += os.write(self._descriptor, line[written:])
             os.fsync(self._descriptor)
         except OSError:
-            # A full disk must not leave half a line to which the next decision would be appended.
+            # If the disk is full, remove the incomplete line before the next decision is appended.
             os.ftruncate(self._descriptor, self._size)
             raise
         self._size += len(line)
@@ -329,7 +329,7 @@ class DecisionLog:
             )
 
     def close(self) -> None:
-        """Close the file, so that others can write it."""
+        """Close the file and release its lock."""
         if self._descriptor >= 0:
             close_locked(self._descriptor)
             self._descriptor = -1

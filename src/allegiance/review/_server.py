@@ -1,4 +1,4 @@
-"""The page, served on this machine: decisions go to a log, full records and tables come on demand."""
+"""Serve the page on this machine: save decisions to a log, and send full records and tables on demand."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from allegiance.results import AffinityResult
 
 from ._log import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
 
-#: Where decisions go unless a file is named.
+#: Default log file.
 LOG_FILE = "decisions.jsonl"
 _LOGGER = logging.getLogger("allegiance.review")
-#: Names of this machine that no other machine can take.
+#: Loopback names of this machine.
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _ANY = ("0.0.0.0", "::", "")
-#: Bytes of a message from the page, characters of a name, points that a search adds.
-_MAX_MESSAGE, _MAX_NAME, _MAX_FOUND = 100_000, 80, 200
-#: Labels drawn at random that must be decided before the page shows what they say.
-_FEWEST = 10
-#: Seconds that a silent connection is kept.
-_PATIENCE = 60
+#: Most bytes of a message, characters of a name, and search matches.
+_MAX_MESSAGE, _MAX_NAME, _MAX_MATCHES = 100_000, 80, 200
+#: Fewest decisions about random labels for an audit.
+_MIN_RANDOM = 10
+#: Seconds before an idle connection is closed.
+_IDLE_SECONDS = 60
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-#: Only the page's own scripts run, and nothing is loaded from elsewhere. Bokeh sets the looks of its parts by style
-#: elements and attributes. A notebook on this machine may show the page; it needs the token for it.
+#: Only the page's scripts run, and nothing is loaded from other hosts. Bokeh needs inline styles. A notebook on this
+#: machine may show the page in a frame if it has the token.
 _POLICY = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors http://localhost:* http://127.0.0.1:*"
@@ -71,17 +71,17 @@ def serve(
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     X
         (n, d) the data that was clustered.
     log
-        The file that each decision is appended to at once. If it exists, the review goes on where it stopped.
+        The file to which each decision is appended immediately. An existing log is resumed.
     host, port
-        Where to listen: by default on a free port of this machine, which others cannot reach.
+        The address to listen on: by default a free port that only this machine can reach.
     allow_hosts
-        Further names under which the server may be asked for, if it is behind a proxy.
+        Further host names to accept, for a server that runs after a proxy.
     open_browser
-        Whether to open the page in a browser; by default yes, but in a notebook, which shows it in the cell.
+        Whether to open the page in a browser. By default yes, except in a notebook, which shows it in the cell.
     **settings
         As in ``result.report``: ``data``, ``ids``, ``texts``, ``images``, ``map``, ``feature_names``,
         ``row_numbers``, ``names``, ``title``, ``drivers``, ``notes``, ``provenance``.
@@ -139,10 +139,10 @@ class Review:
         self.port: int = self._server.server_address[1]
         self.token = secrets.token_urlsafe(24)
         self.hosts = _hosts(host, self.port, allow_hosts)
-        shown = "127.0.0.1" if host in (*_ANY, *_LOOPBACK) else host
+        name = "127.0.0.1" if host in (*_ANY, *_LOOPBACK) else host
         self.path = str(self._log.path)
-        """The file that decisions are appended to."""
-        self.url = f"http://{_joined(shown, self.port)}/?token={self.token}"
+        """The file to which decisions are appended."""
+        self.url = f"http://{_address(name, self.port)}/?token={self.token}"
         """The address of the page, with the token that opens it."""
         self._ended = threading.Event()
         threading.Thread(target=self._server.serve_forever, args=(0.1,), name="allegiance-review", daemon=True).start()
@@ -154,17 +154,17 @@ class Review:
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        """The decisions that count, in the order in which they were made; for :func:`apply_decisions`."""
-        return [dict(record) for record in self._log.standing.values()]
+        """The final decisions in order, for :func:`apply_decisions`."""
+        return [dict(record) for record in self._log.final.values()]
 
     @property
     def labels(self) -> AnyArray:
-        """(n,) the labels with the decisions so far applied."""
-        moved = [{**record, "row": self._row_of[number]} for number, record in self._log.standing.items()]
+        """(n,) the labels after the decisions so far."""
+        moved = [{**record, "row": self._row_of[number]} for number, record in self._log.final.items()]
         return np.asarray(apply_decisions(self._result.label, moved))
 
     def _open_browser(self) -> None:
-        """Open the page through a file that only this user can read: other users can see the command of a browser."""
+        """Open the page through a private file, since other users can see the command line of a browser."""
         self._folder = tempfile.TemporaryDirectory(prefix="allegiance-review-")
         path = Path(self._folder.name) / "open.html"
         redirect = element("meta", **{"http-equiv": "refresh", "content": f"0; url={self.url}"})
@@ -176,18 +176,18 @@ class Review:
     def audit(self) -> Any:
         """The audit of all labels by the decisions so far; see :meth:`allegiance.AffinityResult.audit`.
 
-        None until a randomly drawn label is decided. Labels marked as unsure count as unanswered.
+        None until there is a decision about a random label. "unsure" counts as unanswered.
         """
-        standing = self._log.standing
-        if self._audit[0] is not standing:  # Each decision makes a new dict.
-            self._audit = standing, self._compute_audit(standing)
+        final = self._log.final
+        if self._audit[0] is not final:  # Each decision makes a new dict.
+            self._audit = final, self._compute_audit(final)
         return self._audit[1]
 
-    def _compute_audit(self, standing: Any) -> Any:
+    def _compute_audit(self, final: Any) -> Any:
         page = self._page
         if page.audit_sample is None:
             return None
-        rows = {self._row_of[number]: record["decision"] for number, record in standing.items()}
+        rows = {self._row_of[number]: record["decision"] for number, record in final.items()}
         sample = page.audit_sample.with_rows([row for row in rows if self._result._codes[row] >= 0])
         right = {KEEP: True, MOVE: False, TO_NOISE: False}
         answers = [right.get(rows.get(row, "")) for row in sample.rows.tolist()]
@@ -196,25 +196,25 @@ class Review:
         return self._result.audit(sample, answers)
 
     def answers(self, path: str, query: dict[str, str]) -> Any:
-        """Answer a question of the page; None if there is nothing at the path."""
+        """Answer a request of the page; None for unknown paths."""
         if path == "/state":
             return {**self._state(), "decisions": [_as_texts(d) for d in self.decisions], "names": self._log.names}
         if path == "/audit":
             audit = self.audit
-            enough = audit is not None and audit.n_random >= min(_FEWEST, int(self._page.audit_random.sum()))
+            enough = audit is not None and audit.n_random >= min(_MIN_RANDOM, int(self._page.audit_random.sum()))
             return {"audit": audit.sentence() if enough else None}
         if path == "/record":
             number = query.get("row", "")
             return self._page.record(self._known_row(int(number) if re.fullmatch(r"[0-9]{1,18}", number) else None))
         if path == "/find":
-            rows = self._page.find(query.get("query", ""), _MAX_FOUND)
-            unseen = rows[~np.isin(rows, self._page.sample.rows)]
+            rows = self._page.find(query.get("query", ""), _MAX_MATCHES)
+            new = rows[~np.isin(rows, self._page.sample.rows)]
             numbers = self._page.inputs.row_numbers[rows].tolist()
-            return {"rows": numbers, "limit": _MAX_FOUND, **(self._page.points(unseen) if unseen.size else {})}
+            return {"rows": numbers, "limit": _MAX_MATCHES, **(self._page.points(new) if new.size else {})}
         return None
 
     def act(self, path: str, message: dict[str, Any]) -> Any:
-        """Carry out a command of the page, one at a time; None if there is no such command."""
+        """Execute a command of the page, one at a time; None for unknown commands."""
         with self._lock:
             if path == "/decide":
                 return self._decide(message.get("row"), message.get("decision"), message.get("new_label"))
@@ -251,10 +251,10 @@ class Review:
         return {}
 
     def _recalculate(self) -> dict[str, Any]:
-        """Put trust as it is after the audit on the page."""
+        """Update the page with the trust after the audit."""
         audit = self.audit
         if audit is None:
-            raise ValueError("no label of the audit that was drawn at random was decided yet.")
+            raise ValueError("no random label of the audit has a decision yet: decide some first.")
         page = self._page.with_audit(audit)
         self._html, self._page = page.html(served=True).encode("utf-8", "replace"), page
         return {}
@@ -265,10 +265,10 @@ class Review:
         return self._row_of[number]
 
     def _state(self, number: int | None = None) -> dict[str, Any]:
-        """Return whether there is something to undo, and the decision about one row, if it changed."""
-        state: dict[str, Any] = {"canUndo": bool(self._log.standing)}
+        """Return whether there is a decision to undo, and the decision about a row if one is passed."""
+        state: dict[str, Any] = {"canUndo": bool(self._log.final)}
         if number is not None:
-            record = self._log.standing.get(number)
+            record = self._log.final.get(number)
             state |= {"row": number, "record": None if record is None else _as_texts(record)}
         return state
 
@@ -285,32 +285,32 @@ class Review:
         """Return the user's own columns, then the corrected label, its name, and the scores, as an Arrow table."""
         import pyarrow as pa
 
-        inputs, standing, labels = self._page.inputs, self._log.standing, self.labels
+        inputs, final, labels = self._page.inputs, self._log.final, self.labels
         numbers = inputs.row_numbers.tolist()
         names = self._page.names | self._log.names
-        decided = [standing[number]["decision"] if number in standing else None for number in numbers]
+        decisions = [final[number]["decision"] if number in final else None for number in numbers]
         added: dict[str, Any] = {
             "label": labels,
             "cluster_name": [names.get(str(label), "") for label in labels.tolist()],
             **{name: column for name, column in self._page.result._columns().items() if name != "label"},
             "label_before": self._result.label,
-            "decision": pa.array(decided, pa.string()),
+            "decision": pa.array(decisions, pa.string()),
         }
         table: dict[str, Any] = {"row": numbers}
         table |= {name: [str(value) for value in column] for name, column in inputs.ids.items()}
-        taken, own = {*table, *added}, None if inputs.table is None else inputs.table.to_arrow()
+        names_used, own = {*table, *added}, None if inputs.table is None else inputs.table.to_arrow()
         for column in inputs.columns:
-            name = f"{column.name} (yours)" if column.name in taken else column.name
+            name = f"{column.name} (yours)" if column.name in names_used else column.name
             table[name] = column.values if own is None else own.column(column.name)
         return pa.table(table | added)
 
     def wait(self) -> None:
-        """Wait until the review is closed, or interrupted."""
+        """Wait until the review is closed or interrupted."""
         while not self._ended.wait(0.5):
             pass
 
     def close(self) -> None:
-        """Stop the server. Decisions are on the disk."""
+        """Stop the server. All decisions are saved."""
         if not self.is_closed:
             self._ended.set()
             self._server.shutdown()
@@ -326,7 +326,7 @@ class Review:
         self.close()
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, for notebooks, and a link to it for those that do not allow frames."""
+        """Return the page in a frame for notebooks, and a link for notebooks that do not allow frames."""
         if self.is_closed:
             return markup(element("p", repr(self)))
         link = element("a", "Open the page in a tab", href=self.url, target="_blank", rel="noopener")
@@ -338,7 +338,7 @@ class Review:
 
 
 class _RefusedError(Exception):
-    """A request that is not served: its status, and why."""
+    """A refused request, with status and reason."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -351,13 +351,13 @@ class _Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of connections that broke: their request line holds the token."""
+        """Log nothing about broken connections, since their request line contains the token."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
-    timeout = _PATIENCE
+    timeout = _IDLE_SECONDS
 
     def do_GET(self) -> None:
         self._respond(self._get)
@@ -366,7 +366,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._respond(self._post)
 
     def _respond(self, answer: Callable[[], tuple[str, bytes]]) -> None:
-        """Send the type and the content that a function returns, or why it does not."""
+        """Send the type and content that a function returns, or its error."""
         status, kind = HTTPStatus.OK, "text/plain; charset=utf-8"
         try:
             kind, content = answer()
@@ -377,7 +377,7 @@ class _Handler(BaseHTTPRequestHandler):
             content = str(error).encode("utf-8", "replace")
         except Exception:
             _LOGGER.exception("a request of the page failed: %s", urlsplit(self.path).path)
-            status, content = HTTPStatus.INTERNAL_SERVER_ERROR, b"Something went wrong; the terminal says what."
+            status, content = HTTPStatus.INTERNAL_SERVER_ERROR, b"The request failed. The terminal shows the error."
         self.send_response(status)
         headers = {
             "Content-Type": kind,
@@ -408,7 +408,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self) -> tuple[str, bytes]:
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or int(size) > _MAX_MESSAGE:
-            self.close_connection = True  # What was sent is not read.
+            self.close_connection = True  # The message is not read.
             raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message has at most {_MAX_MESSAGE:,} bytes.")
         body = self.rfile.read(int(size))
         self._check(None)
@@ -421,33 +421,33 @@ class _Handler(BaseHTTPRequestHandler):
         return self._json(self.server.review.act(urlsplit(self.path).path, message))
 
     def _check(self, token: str | None) -> None:
-        """Refuse requests by another name, from another page, without the token, or after the end."""
+        """Refuse requests with another host name, from another page, without the token, or after closing."""
         review, host, origin = self.server.review, self.headers.get("Host"), self.headers.get("Origin")
         if review.is_closed:
             self.close_connection = True
             raise _RefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE, "The review was closed; this is not kept. Start it again."
+                HTTPStatus.SERVICE_UNAVAILABLE, "The review was closed, and this decision is not saved. Start it again."
             )
         if token is None:
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
         reason = None
         if host is None or host.lower() not in review.hosts:
             reason = (
-                f"This server is not called {host}. Open the address that was printed, or allow this name with "
+                f"This server does not accept the host name {host}. Open the printed address, or allow the name with "
                 "allow_hosts=[...] (--allow-host)."
             )
         elif origin is not None and urlsplit(origin).netloc.lower() not in review.hosts:
-            reason = "Pages of other servers may not ask here."
+            reason = "Requests from pages of other servers are refused."
         elif origin is None and self.command == "POST":
             reason = "A message needs an Origin: send it from the page."
         elif not hmac.compare_digest(token.encode("utf-8", "replace"), review.token.encode()):
-            reason = "The token is missing or wrong: open the address that was printed."
+            reason = "The token is missing or wrong: open the printed address."
         if reason is not None:
             raise _RefusedError(HTTPStatus.FORBIDDEN, reason)
 
     def _json(self, answer: Any) -> tuple[str, bytes]:
         if answer is None:
-            raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
+            raise _RefusedError(HTTPStatus.NOT_FOUND, "This path does not exist.")
         return "application/json", json.dumps(answer, default=str).encode("utf-8", "replace")
 
     def version_string(self) -> str:
@@ -455,11 +455,11 @@ class _Handler(BaseHTTPRequestHandler):
         return "allegiance"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing: the first line of a request holds the token."""
+        """Log nothing, since the request line contains the token."""
 
 
 def _listen(host: str, port: int, review: Review) -> _Server:
-    """Return a server that listens, or raise an error that names host, port and what to do."""
+    """Return a listening server; errors name host, port and the fix."""
     if not 0 <= port <= 65535:
         raise ValueError(f"port={port} is not a port: pass 0 to 65535 (--port); 0 takes a free one.")
 
@@ -473,25 +473,25 @@ def _listen(host: str, port: int, review: Review) -> _Server:
 
 
 def _hosts(host: str, port: int, allowed: Iterable[str]) -> frozenset[str]:
-    """Return the names, with ports, by which the server may be asked: others may lead here by a trick."""
+    """Return the accepted host names with ports. Others are refused to prevent DNS rebinding."""
     names = {*_LOOPBACK, host}
     if host in _ANY:  # All addresses of this machine.
         names |= {socket.gethostname()}
-        with suppress(OSError):  # A machine may not know its own name.
+        with suppress(OSError):  # The host name may not resolve.
             names |= {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None)}
-    hosts = {_joined(name, port) for name in names - set(_ANY)}
+    hosts = {_address(name, port) for name in names - set(_ANY)}
     for name in allowed:
         has_port = urlsplit(f"//{name}").port is not None
-        hosts |= {name.lower()} if has_port else {name.lower(), _joined(name, port)}
+        hosts |= {name.lower()} if has_port else {name.lower(), _address(name, port)}
     return frozenset(hosts)
 
 
-def _joined(host: str, port: int) -> str:
+def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
 
 
 def _as_texts(record: Any) -> dict[str, Any]:
-    """Return a record with labels as texts, as the page compares them."""
+    """Return a record with labels as text, for comparisons on the page."""
     return {
         **record,
         "label": str(record.get("label")),
