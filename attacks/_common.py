@@ -1,4 +1,4 @@
-"""What attacks share: what one is and counts, processes, saved scorers, and runs that score a table in parts."""
+"""What attacks share: what one is and counts, processes, saved scorers, and runs that score a table."""
 
 from __future__ import annotations
 
@@ -202,9 +202,12 @@ def prepare(folder: Path) -> tuple[Path, Path]:
 
 
 def score(table: Path, scorer: Path, out: Path, batch_rows: int, details: bool = False) -> None:
-    """Score the table, going on where an earlier run was killed."""
+    """Score a file to a file, which is replaced, or a folder to a folder, where only missing files are written."""
+    whole = table.is_file()
     try:
-        score_stream(table, scorer, out, keep=["id"], batch_rows=batch_rows, details=details, force=True)
+        score_stream(
+            table, scorer, out if whole else f"{out}/", keep=["id"], batch_rows=batch_rows, details=details, force=whole
+        )
     except TableError as error:
         if "another run" not in str(error):
             raise
@@ -216,6 +219,16 @@ def run(*arguments: Any) -> Any:
     child = CONTEXT.Process(target=score, args=arguments)
     child.start()
     return child
+
+
+def split(table: Path, folder: Path, n_files: int) -> Path:
+    """Write a table as several files; return their folder."""
+    folder.mkdir()
+    rows = pq.read_table(table)
+    size = -(-rows.num_rows // n_files)
+    for number in range(n_files):
+        pq.write_table(rows.slice(number * size, size), folder / f"{number:03d}.parquet")
+    return folder
 
 
 def leftovers(folder: Path, known: set[str]) -> list[str]:

@@ -16,11 +16,9 @@ from allegiance.io.streams import score_stream
 
 from ._common import Attack, Tally, prepare, score
 
-#: Compiles a kernel with its cache on the full disk.
-
 
 def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
-    """Write to a disk that fills up: the error names the file, nothing is lost, and the run can go on."""
+    """Write to a disk that fills up: the error names the file, nothing is lost, and the next run succeeds."""
     tally = Tally()
     place = folder / "small"
     place.mkdir()
@@ -75,7 +73,7 @@ def _no_room(write: Callable[[], object], path: Path) -> str | None:
 
 
 def _stream(place: Path, folder: Path) -> str | None:
-    """Score until the disk is full, make room, and go on."""
+    """Score until the disk is full, make room, and score again."""
     out = place / "out.parquet"
     table, scorer = folder / "table.parquet", folder / "table.scorer"
 
@@ -121,7 +119,7 @@ def _report(place: Path, folder: Path) -> str | None:
 
 
 _TOLD = {
-    _stream: "run went on once there was room",
+    _stream: "scored once there was room",
     _save: "scorer kept",
     _report: "no half report",
 }
@@ -129,7 +127,7 @@ _TOLD = {
 ATTACKS = {
     "full_disk": Attack(
         "full disk",
-        "The error names the file; what was there stays; a stream goes on once there is room.",
+        "The error names the file; what was there stays, and nothing is left behind.",
         full=24,
         short=4,
         make=make,

@@ -85,11 +85,12 @@ def assert_sane(result: Any) -> None:
     assert np.isfinite(shares).all(), "affinity is not finite"
     assert (shares >= 0).all(), "affinity is negative"
     assert np.abs(shares.sum(axis=1) - 1.0).max(initial=0.0) < 1e-9, "rows do not sum to 1"
+    details = result.frame(details=True)
     for name in ("standard_error", "residual", "closeness", "own_affinity"):
-        values = getattr(result, name)
+        values = np.asarray(details[name] if name in details else getattr(result, name))
         assert np.isfinite(values).all(), f"{name} is not finite"
         assert (values >= 0).all(), f"{name} is negative"
-    assert np.isin(result.frame(details=True)["owner"], result.classes).all(), "the owner is not a cluster"
+    assert np.isin(details["owner"], result.classes).all(), "the owner is not a cluster"
     if "trust" in result.frame():
         labelled = ~np.isnan(result.trust)
         assert ((result.trust[labelled] >= 0) & (result.trust[labelled] <= 1)).all(), "trust is not a chance"

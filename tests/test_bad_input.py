@@ -245,7 +245,8 @@ class TestNewPoints:
 @pytest.mark.parametrize(
     ("estimator", "kind", "says"),
     [
-        *((thing, TypeError, r"\bestimator\b") for thing in (KMeans, "kmeans", 3, np.mean)),
+        *((thing, TypeError, r"\bestimator\b") for thing in (KMeans, "kmeans", 3)),
+        (np.mean, ValueError, "function mean must return one label for each of"),
         (DBSCAN(eps=1e-9), ValueError, "labels.*noise"),
         (KMeans(100), ValueError, "n_samples"),
     ],

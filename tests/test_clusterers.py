@@ -125,7 +125,7 @@ def test_more_starts_are_never_worse(rng):
         ({"influence": "kl"}, "row 0, column 1 is 0"),
         ({"influence__smoothing": -1.0}, "smoothing of KL must be in"),
         ({"init": "random"}, "init must be"),
-        ({"init": np.ones((2, 2))}, "init has 2 centres but n_clusters is 3"),
+        ({"init": np.ones((2, 2))}, "init has 2 centers but n_clusters is 3"),
         ({"n_clusters": 0}, "n_clusters must be at least 1"),
         ({"n_clusters": 9}, "n_samples=4 must be at least n_clusters=9"),
     ],

@@ -39,7 +39,7 @@ TYPES = {
     "affinity(X, labels, top=None)": "AffinityResult",
     "trust(X, labels)": "AffinityResult",
     "trust(X, labels).review(5)": "DataFrame|Any",
-    "load('x.model')": "AffinityScorer",
+    "load('x.model')": "Any",
     "AffinityScorer().fit(X, labels)": "AffinityScorer",
     "AffinityScorer().affinity(X)": "AffinityResult",
     "AffinityScorer().affinity(X, top=2)": "AffinityResult",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ._core.progress import Verbose
 from ._core.validation import RandomState
-from .calibration import Calibration
+from .calibration import Calibration, as_clusterer
 from .domains import Domain
 from .engines import Engine
 from .influence import Influence, Weights
@@ -180,6 +180,7 @@ def trust(
 
     if labels is None and centers is None and clusterer is None:
         raise ValueError("labels are missing: pass labels, clusterer=, such as KMeans(8), to make them, or centers=.")
+    clusterer = None if clusterer is None else as_clusterer(clusterer)
     scorer = AffinityScorer(
         clusterer if labels is None and centers is None else None,
         centers=centers,

@@ -59,7 +59,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         What closeness means: "within", Mahalanobis distance with the pooled covariance of the clusters; "euclidean",
         as in the paper; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as
         "rbf"; or an object of ``allegiance.influence``. "within" needs labels: with ``centers`` alone, points begin
-        with the label of the nearest centre by Euclidean distance.
+        with the label of the nearest center by Euclidean distance.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
         per volume of spread; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
@@ -232,16 +232,16 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         else:
             rows = check_rows(self, X, reset=True)
             # As they came: with the names of their columns, and without what the influence adds.
-            given = X if hasattr(X, "columns") else rows
-            self.estimator_ = fit_clusterer(estimator, given, routed.estimator.fit, weights)
+            table = X if hasattr(X, "columns") else rows
+            self.estimator_ = fit_clusterer(estimator, table, routed.estimator.fit, weights)
         unwrapped = unwrap_estimator(self.estimator_)
         if is_pairwise(estimator):
             columns = Columns.of(self, fit_preparation(estimator, X))
             return columns.prepare(X).rows, columns, None, training_labels(unwrapped, X)
         columns = Columns.of(self, unwrapped.preparation)
         if has_pipeline(self.estimator):
-            given, rows = columns.prepare(X)
-        return rows, columns, unwrapped.clusterer, training_labels(unwrapped, given)
+            table, rows = columns.prepare(X)
+        return rows, columns, unwrapped.clusterer, training_labels(unwrapped, table)
 
     def _set_fitted(self, fitted: Fitted) -> None:
         """Set the attributes of a fitted scorer."""

@@ -50,9 +50,9 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         What divergence: "kl", "itakura-saito" or "logistic"; or an object such as ``KL(smoothing=0.5)`` for counts with
         zeros, or ``Bregman`` for a divergence of your own.
     init
-        "k-means++", which draws starting centres that diverge from each other, or the centres (n_clusters, d).
+        "k-means++", which draws starting centers that diverge from each other, or the centers (n_clusters, d).
     n_init
-        Number of starts; the one with the lowest inertia is kept. Centres that are given start once.
+        Number of starts; the one with the lowest inertia wins. An array of centers starts once.
     max_iter
         Maximum number of iterations of one start.
     tol
@@ -67,9 +67,9 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     labels_
         (n,) cluster of each row.
     inertia_
-        Sum of the divergences of all rows from their centres, times their weights.
+        Sum of the divergences of all rows from their centers, times their weights.
     n_iter_
-        Iterations of the start that was kept.
+        Iterations of the best start.
     n_features_in_, feature_names_in_
         The number and names of the columns of X.
 
@@ -121,7 +121,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         best = self._cluster(lloyd, influence)
         warn_if_empty(best.n_found, lloyd.n_clusters, stacklevel=2)
         centers = lloyd.means(best.codes, np.arange(best.n_found))
-        # Clusters without members have the first centre, which is the nearest one before them.
+        # Clusters without members have the first center, which is the nearest one before them.
         numbers = np.arange(lloyd.n_clusters)
         self.cluster_centers_ = influence.restore(centers[np.where(numbers < best.n_found, numbers, 0)])
         self.labels_, self.inertia_, self.n_iter_ = best.labels.astype(np.int32), best.inertia, best.n_iter
@@ -129,11 +129,11 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return self
 
     def predict(self, X: Any) -> IntArray:
-        """Return the number (n,) of the centre from which each row diverges least."""
+        """Return the number (n,) of the center from which each row diverges least."""
         return self.transform(X).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the divergences (n, n_clusters) of rows from centres."""
+        """Return the divergences (n, n_clusters) of rows from centers."""
         check_is_fitted(self)
         influence, divergence = self._resolved()
         points = self._points(X, influence, reset=False)
@@ -175,17 +175,17 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return prepared
 
     def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:
-        """Start from seeds, or from the centres given."""
+        """Start from seeds, or from the centers in ``init``."""
         if isinstance(self.init, str):
             if self.init != "k-means++":
-                raise ValueError(f"init must be 'k-means++' or an array of centres, got {self.init!r}.")
+                raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
             return lloyd.best_start(resolve_seed(self.random_state))
-        given = check_centers(self.init, lloyd.X.shape[1])
-        if given.shape[0] != lloyd.n_clusters:
+        centers = check_centers(self.init, lloyd.X.shape[1])
+        if centers.shape[0] != lloyd.n_clusters:
             raise ValueError(
-                f"init has {given.shape[0]} centres but n_clusters is {lloyd.n_clusters}: they must be equal."
+                f"init has {centers.shape[0]} centers but n_clusters is {lloyd.n_clusters}: they must be equal."
             )
-        centers = influence.prepare(given, "init")
+        centers = influence.prepare(centers, "init")
         return lloyd.run(lloyd.from_centers(centers).argmin(axis=1))
 
 
@@ -228,22 +228,22 @@ class Lloyd:
         self.mean = weights @ X / weights.sum()
         self.from_mean = divergence.rowwise(X, self.mean)
         self.scale = float(self.from_mean.max())
-        self.centred = X - self.mean
+        self.centered = X - self.mean
 
     def from_centers(self, centers: FloatArray) -> FloatArray:
-        """Return divergences (n, k) of all rows from centres (k, d)."""
-        out = self.centred @ self.divergence.slopes(centers, self.mean).T
+        """Return divergences (n, k) of all rows from centers (k, d)."""
+        out = self.centered @ self.divergence.slopes(centers, self.mean).T
         np.subtract(self.divergence.rowwise(self.mean, centers), out, out=out)
         out += self.from_mean[:, None]
         return np.maximum(out, 0.0, out=out)
 
-    def means(self, codes: IntArray, found: IntArray) -> FloatArray:
-        """Return the weighted mean (f, d) of each of the clusters ``found`` (f,), which have weight."""
-        means = np.empty((found.size, self.X.shape[1]))
-        for row, i in enumerate(found):
+    def means(self, codes: IntArray, present: IntArray) -> FloatArray:
+        """Return the weighted mean (f, d) of each of the clusters ``present`` (f,), all with positive weight."""
+        means = np.empty((present.size, self.X.shape[1]))
+        for row, i in enumerate(present):
             members = codes == i
             weights = self.weights[members]
-            means[row] = self.mean + weights @ self.centred[members] / weights.sum()
+            means[row] = self.mean + weights @ self.centered[members] / weights.sum()
         return means
 
     def best_start(self, seed: int) -> Clustering:
@@ -272,15 +272,15 @@ class Lloyd:
         """Iterate from the means of some clusters (n,) until little changes."""
         before, rows = np.inf, np.arange(codes.size)
         for n_iter in range(1, self.max_iter + 1):
-            found = np.unique(codes[self.weights > 0])
-            away = self.from_centers(self.means(codes, found))
+            present = np.unique(codes[self.weights > 0])
+            away = self.from_centers(self.means(codes, present))
             nearest = away.argmin(axis=1)
             own = away[rows, nearest]
             inertia = float(self.weights @ own)
-            labels = found[nearest]
+            labels = present[nearest]
             filled = self._without_empty(labels, own)
             # Clusters with members come first, so that a label is the number of a mean.
-            run = Clustering(nearest, np.searchsorted(found, codes), found.size, inertia, n_iter)
+            run = Clustering(nearest, np.searchsorted(present, codes), present.size, inertia, n_iter)
             if (filled == codes).all() or (filled is labels and before - inertia <= self.tol * inertia):
                 break
             codes, before = filled, inertia

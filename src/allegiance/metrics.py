@@ -206,7 +206,7 @@ class Pool(NamedTuple):
     def of(cls, memberships: Sequence[Any]) -> Pool:
         """Pool memberships, CSR matrices (n, k)."""
         known: dict[tuple[bytes, bytes], int] = {}
-        chosen: list[int] = []
+        columns: list[int] = []
         numbers: list[IntArray] = []
         joined = sp.csc_array(sp.hstack(memberships, format="csc"))
         joined.sort_indices()
@@ -217,11 +217,11 @@ class Pool(NamedTuple):
                 part = slice(joined.indptr[first + i], joined.indptr[first + i + 1])
                 key = (joined.indices[part].tobytes(), joined.data[part].tobytes())
                 if key not in known:
-                    known[key] = len(chosen)
-                    chosen.append(first + i)
+                    known[key] = len(columns)
+                    columns.append(first + i)
                 numbers[-1][i] = known[key]
         masses = [np.asarray(partition.sum(axis=0), dtype=np.float64).ravel() for partition in memberships]
-        return cls(sp.csr_array(joined[:, chosen]), numbers, masses)
+        return cls(sp.csr_array(joined[:, columns]), numbers, masses)
 
 
 def lift_kernel(kernel: Any, X: Rows) -> Kernel:

@@ -19,7 +19,7 @@ def digits():
 def test_extremes_overall(digits):
     X, result = digits
     display = GalleryDisplay(result, X, image_shape=(8, 8), n=6).plot()
-    shown = display.shown
+    shown = display.examples
     order = np.sort(result.trust)
     most, least = shown["group"] == "most trusted", shown["group"] == "least trusted"
     np.testing.assert_array_equal(shown["trust"][most], order[::-1][:6])
@@ -44,13 +44,13 @@ def test_without_calibration_rows_are_ranked_by_own_affinity(digits):
 def test_every_row_is_shown_once_and_noise_never(digits, per_cluster):
     X, result = digits
     labels = np.where(np.arange(300) % 3 == 0, -1, result.label)
-    shown = GalleryDisplay(affinity(X, labels, eps=0.1), X, image_shape=(8, 8), n=200, per_cluster=per_cluster).shown
+    shown = GalleryDisplay(affinity(X, labels, eps=0.1), X, image_shape=(8, 8), n=200, per_cluster=per_cluster).examples
     assert sorted(shown["row"]) == np.flatnonzero(labels >= 0).tolist()
 
 
 def test_extremes_of_each_cluster(digits):
     X, result = digits
-    shown = GalleryDisplay(result, X, image_shape=(8, 8), n=3, per_cluster=True).shown
+    shown = GalleryDisplay(result, X, image_shape=(8, 8), n=3, per_cluster=True).examples
     for name in range(10):
         order = np.sort(result.trust[result.label == name])
         mine = shown["cluster"] == str(name)
@@ -62,7 +62,7 @@ def test_images_are_those_of_the_rows(digits):
     X, result = digits
     display = GalleryDisplay(result, X, image_shape=(8, 8), n=4).plot()
     assert len(display.images_) == 8
-    for image, row in zip(display.images_, display.shown["row"], strict=True):
+    for image, row in zip(display.images_, display.examples["row"], strict=True):
         np.testing.assert_array_equal(image.get_array(), X[row].reshape(8, 8))
     for same in (X.reshape(-1, 8, 8), sp.csr_matrix(X)):
         shape = None if same.ndim == 3 else (8, 8)
@@ -70,7 +70,7 @@ def test_images_are_those_of_the_rows(digits):
         np.testing.assert_array_equal(again.images, display.images)
     colours = np.repeat(X[:, :, None] * 15.9, 3, axis=2).reshape(-1, 8, 8, 3)
     display = GalleryDisplay(result, colours.reshape(300, -1), image_shape=(8, 8, 3), n=2).plot()
-    np.testing.assert_allclose(display.images_[0].get_array(), colours[display.shown["row"][0]] / 255)
+    np.testing.assert_allclose(display.images_[0].get_array(), colours[display.examples["row"][0]] / 255)
 
 
 @pytest.mark.parametrize("names", ["short", "long"])

@@ -12,6 +12,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -351,6 +352,20 @@ def test_a_folder_that_was_interrupted_gets_its_missing_files(scorer, data, tmp_
     assert again.resumed == N
     first, second = (json.loads(each.summary.to_json()) | {"seconds": 0} for each in (summary, again))
     assert first == second
+
+
+def test_a_run_killed_between_a_file_and_its_record_can_be_repeated(scorer, table, tmp_path, monkeypatch):
+    """The file was refused as one that allegiance had not written."""
+    source, out = table.rename(table.with_name("run.parquet")), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionedSink, "finish", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            score_stream(source, scorer, f"{out}/")
+    (out / ".allegiance-0123456789ab-run.parquet").touch()
+    assert score_stream(source, scorer, f"{out}/").rows == N
+    assert [path.name for path in out.glob("*.parquet")] == ["run.parquet"]
+    assert not list(out.rglob(".allegiance-*"))
+    assert not (out / "_allegiance" / "run.json").exists()
 
 
 @pytest.mark.parametrize("changed", ["scorer", "source", "top", "keep", "labels"])

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from .validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
 
-#: Bits per digit of :class:`ExactSums`, and number of digits: at least 60 bits below the largest term of a column.
-_BITS, _DIGITS = 30, 3
+#: Bits of a digit of :class:`ExactSums`, and digits kept: at least 90 bits below the largest term of a column.
+_BITS, _DIGITS = 30, 4
 #: The level of a column of zeros.
 _LOWEST_LEVEL = -20
 #: Bits of a digit of :class:`ExactProducts`: products of two, summed over 2**13 rows, are exact in double precision.
@@ -23,15 +23,15 @@ _ROWS, _ENTRIES = 8192, 2**19
 class ExactSums(NamedTuple):
     """Sums of the rows of each of k clusters, column by column.
 
-    A number is a sum of multiples of 2**(30 level) for three consecutive levels. The levels are the same for all
-    numbers, so digits add up as integers, without rounding. A larger number later on only drops the lowest digits,
-    which the sum over all numbers does not have either.
+    A number is a sum of multiples of 2**(30 level) for four consecutive levels. The levels are the same for all
+    numbers, so digits add up as integers, without rounding. A larger number that comes later only drops the lowest
+    digits, which the sum of all numbers would not have kept either.
     """
 
     top: IntArray
     """(d,) level of the first digit of each column."""
     digits: IntArray
-    """(3, k, d)"""
+    """(4, k, d)"""
 
     @classmethod
     def of(cls, X: Rows, codes: AnyArray, k: int) -> ExactSums:
@@ -90,10 +90,14 @@ class ExactSums(NamedTuple):
     @property
     def values(self) -> FloatArray:
         """(k, d) the sums as floats."""
-        total = np.zeros(self.digits.shape[1:])
-        for level in reversed(range(_DIGITS)):
-            total = np.ldexp(total, -_BITS) + self.digits[level]
-        return np.ldexp(total, _BITS * self.top)
+        total, error = np.zeros(self.digits.shape[1:]), np.zeros(self.digits.shape[1:])
+        for level in range(_DIGITS):  # a compensated sum, so that the result is rounded once
+            term = np.ldexp(self.digits[level].astype(np.float64), -_BITS * level)
+            larger = total + term
+            back = larger - total
+            error += (total - (larger - back)) + (term - back)
+            total = larger
+        return np.ldexp(total + error, _BITS * self.top)
 
 
 def _levels(largest: FloatArray) -> IntArray:

@@ -101,7 +101,7 @@ def _equal_params(first: Any, second: Any) -> bool:
 def _brief(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 4:
         return f"array of shape {value.shape}"
-    return getattr(value, "__name__", None) or repr(value)
+    return getattr(value, "__name__", None) or repr(value.item() if isinstance(value, np.generic) else value)
 
 
 Kind = TypeVar("Kind", bound=Parameters)

@@ -1,4 +1,4 @@
-"""The labels of cells, scored and written next to them; Leiden and Louvain clustering as scikit-learn clusterers."""
+"""Trust in cell labels, written to AnnData; Leiden and Louvain as scikit-learn clusterers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOISE = "-1"
 _MAX_NUMERIC_CLUSTERS = 100
 #: Coordinates that the map of a report shows, the first that there are.
 _MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", _PCA)
-#: Colours of the verdicts; grey for cells of no cluster.
+#: Colors of the verdicts; gray for cells of no cluster.
 _VERDICT_COLORS = dict(zip(VERDICTS, (*SHARE_COLORS, "#b0b0b0"), strict=True))
 
 
@@ -64,8 +64,8 @@ def trust(
         default :func:`recorded_clusterer`, the settings that scanpy recorded; otherwise the stand-in that best
         reproduces the labels, with a warning if none does.
     use_rep
-        The key of ``obsm`` that holds what was clustered, or "X". By default what scanpy's neighbours were computed
-        from, if that is recorded, else "X_pca", or X if there is none.
+        The key of ``obsm`` with the clustered matrix, or "X". By default the matrix from which scanpy computed the
+        neighbors, if recorded, else "X_pca", else X.
     layer
         A layer to use instead.
     n_pcs
@@ -118,9 +118,9 @@ def trust(
         raise ValueError("copy=True needs an AnnData object in memory. Call adata.to_memory() first.")
     settings |= {"clusterer": clusterer, "use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
     settings |= {"batch_key": batch_key, "influence": influence}
-    found, names, parameters = _score(adata, groupby, **settings)
+    scores, names, parameters = _score(adata, groupby, **settings)
     target = adata.copy() if copy else adata
-    _write(target, found, names, parameters, key_added or groupby)
+    _write(target, scores, names, parameters, key_added or groupby)
     return target if copy else None
 
 
@@ -166,18 +166,18 @@ def report(
         Where it was written; without ``path`` what a notebook shows.
     """
     _check_anndata(adata, "report")
-    shown = next((name for name in _MAPS if name in adata.obsm), None)
+    key = next((name for name in _MAPS if name in adata.obsm), None)
     if basis is not None:
-        shown = f"X_{basis}" if f"X_{basis}" in adata.obsm else basis
-        _entry(adata.obsm, shown, "basis", "adata.obsm")
-    found = result(adata, groupby, **settings)
+        key = f"X_{basis}" if f"X_{basis}" in adata.obsm else basis
+        _entry(adata.obsm, key, "basis", "adata.obsm")
+    scores = result(adata, groupby, **settings)
     # Genes describe the clusters and the doubtful cells, if they are in memory.
     genes = None if adata.isbacked else adata.X
-    return found.report(
+    return scores.report(
         path,
         genes,
         ids=adata.obs_names,
-        map=None if shown is None else np.asarray(adata.obsm[shown])[:, :2],
+        map=None if key is None else np.asarray(adata.obsm[key])[:, :2],
         feature_names=None if genes is None else adata.var_names,
         title=title or f"Clusters of cells: {groupby}",
     )
@@ -196,11 +196,11 @@ def resolution_curve(
     verbose: Verbose = False,
     **settings: Any,
 ) -> StabilityCurve:
-    """Say how many labels come back at each resolution of Leiden clustering, and in data without clusters.
+    """Measure replication at each resolution of Leiden clustering, and in unclustered data.
 
-    Coarser clusterings nearly always come back better, so the largest value is not the one to choose. Look for the
-    finest resolution that comes back as well as the coarser ones and clearly better than data without clusters: that
-    is the suggestion. If it is None, no resolution stands out.
+    Coarser clusterings nearly always replicate better, so do not choose the largest value. The suggestion is the finest
+    resolution that replicates as well as the coarser ones and clearly better than unclustered data. If it is None, no
+    resolution stands out.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def resolution_curve(
         The resolutions to try.
     clusterer
         ``Leiden`` or ``Louvain`` with other parameters, or a clusterer with a parameter ``resolution``. By
-        default Leiden with the neighbours that scanpy recorded.
+        default Leiden with the neighbors that scanpy recorded.
     use_rep, layer, n_pcs
         The matrix to cluster, as in :func:`trust`.
     n_references
@@ -255,11 +255,11 @@ def split_and_merged(
     random_state: Any = 0,
     verbose: Verbose = False,
 ) -> Any:
-    """Name the clusters that were split too finely, and those that hold two groups, by what repeats make of them.
+    """List clusters that are over-split, and clusters that merge several groups, by re-clustering subsamples.
 
-    Two clusters are over-split if neither comes back when subsamples are clustered, but both together do. A cluster is
-    merged if it comes back in two or more pieces, and in the same ones each time. Groups that every repeat merges
-    cannot be seen in this way: compare with a finer resolution.
+    Two clusters are over-split if neither replicates, but their union does. A cluster is merged if it replicates as the
+    same two or more pieces each time. Groups that every replicate merges cannot be detected: compare with a finer
+    resolution.
 
     Parameters
     ----------
@@ -280,20 +280,22 @@ def split_and_merged(
     --------
     For cells that scanpy has clustered::
 
-        found = al.split_and_merged(adata, "leiden")
-        found[found["problem"] != ""]
+        table = al.split_and_merged(adata, "leiden")
+        table[table["problem"] != ""]
     """
     _check_anndata(adata, "split_and_merged")
     codes, names = _find_groups(adata, groupby)
     made_by = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
     if made_by is None:
-        raise ValueError(f"uns does not say what made the labels {groupby!r}. Pass clusterer=, such as Leiden(0.5).")
+        raise ValueError(
+            f"uns does not record the clusterer of the labels {groupby!r}. Pass clusterer=, such as Leiden(0.5)."
+        )
     rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
     # igraph has one random generator for the whole process.
     settings = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": 1, "verbose": verbose}
-    found = applications.split_and_merged(rows, codes, made_by, **settings)
-    found["partner"] = ["" if code == "" else names[int(code)] for code in found["partner"]]
-    return found.assign(cluster=names[found["cluster"]])
+    table = applications.split_and_merged(rows, codes, made_by, **settings)
+    table["partner"] = ["" if code == "" else names[int(code)] for code in table["partner"]]
+    return table.assign(cluster=names[table["cluster"]])
 
 
 def _score(
@@ -309,16 +311,16 @@ def _score(
     n_resamples: int | None = None,
     **settings: Any,
 ) -> tuple[AffinityResult, AnyArray, dict[str, Any]]:
-    """Score the cells; return the result, the categories, and the parameters that it was found with."""
+    """Score the cells; return the result, the categories, and the parameters of the run."""
     rows, name = _find_matrix(adata, use_rep, layer, n_pcs)
     codes, names = _find_groups(adata, groupby)
     made_by = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
     batches = None if batch_key is None else _entry(adata.obs, batch_key, "batch_key", "adata.obs").astype(str)
     calibration = Calibration(n_resamples, clusterer=made_by, groups=batches)
     scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
-    found = scorer.fit_affinity(rows, codes)
-    label = np.where(found._noise, _NOISE, names[np.maximum(codes, 0)])
-    found = replace(found, classes=names[found.classes], label=label, _frame_like=FrameLike(index=adata.obs_names))
+    scores = scorer.fit_affinity(rows, codes)
+    label = np.where(scores._noise, _NOISE, names[np.maximum(codes, 0)])
+    scores = replace(scores, classes=names[scores.classes], label=label, _frame_like=FrameLike(index=adata.obs_names))
     parameters = scorer.get_params(deep=False) | {
         "groupby": groupby,
         "matrix": name,
@@ -326,13 +328,13 @@ def _score(
         "n_resamples": n_resamples,
         "batch_key": batch_key,
         "clusterer": "stand-in" if made_by is None else made_by,
-        "seed": found._how.seed,
+        "seed": scores._how.seed,
     }
     del parameters["calibration"]
     # Files store texts and numbers.
     plain = (bool, int, float, str)
     kept = {name: value for name, value in parameters.items() if value is not None}
-    return found, names, {name: value if isinstance(value, plain) else repr(value) for name, value in kept.items()}
+    return scores, names, {name: value if isinstance(value, plain) else repr(value) for name, value in kept.items()}
 
 
 def recorded_clusterer(adata: Any, groupby: str) -> Any:
@@ -370,31 +372,31 @@ def _neighbor_settings(adata: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[str, Any], key: str) -> None:
-    """Write a result next to the labels it is about, in forms that h5ad and zarr store."""
+def _write(adata: Any, scores: AffinityResult, names: AnyArray, parameters: dict[str, Any], key: str) -> None:
+    """Write a result to AnnData, in types that h5ad and zarr support."""
     pandas = require("pandas", "anndata", "allegiance.anndata")
     # Legends list all categories, so there is none for noise without noise.
-    colors = {name: color for name, color in _VERDICT_COLORS.items() if name != "noise" or found._noise.any()}
+    colors = {name: color for name, color in _VERDICT_COLORS.items() if name != "noise" or scores._noise.any()}
     labels = parameters["groupby"]
-    adata.obs[f"{key}_trust"] = found.trust
-    adata.obs[f"{key}_verdict"] = pandas.Categorical(found.verdict, categories=list(colors))
-    adata.obs[f"{key}_rival"] = pandas.Categorical(found.rival, categories=names)
-    adata.obsm[f"{key}_affinity"] = found.affinity
+    adata.obs[f"{key}_trust"] = scores.trust
+    adata.obs[f"{key}_verdict"] = pandas.Categorical(scores.verdict, categories=list(colors))
+    adata.obs[f"{key}_rival"] = pandas.Categorical(scores.rival, categories=names)
+    adata.obsm[f"{key}_affinity"] = scores.affinity
     adata.uns[f"{key}_verdict_colors"] = list(colors.values())
     if len(adata.uns.get(f"{labels}_colors", [])) == names.size:
         adata.uns[f"{key}_rival_colors"] = list(adata.uns[f"{labels}_colors"])
     # The last row is noise, which is not a cluster.
-    table = found.by_cluster().iloc[: found.classes.size]
+    table = scores.by_cluster().iloc[: scores.classes.size]
     table["rival"] = ["" if pandas.isna(name) else str(name) for name in table["rival"]]
     installed = {name: version(name) for name in ("allegiance", "scanpy", "anndata") if find_spec(name)}
     adata.uns[f"{key}_allegiance"] = {
         "params": parameters,
         # The columns of the affinities.
-        "clusters": np.array(found.classes, dtype=object),
-        "by_cluster": table.set_index("cluster").reindex(found.classes),
-        "replication": float(found.replication),
-        "replication_interval": np.array(found.replication_interval),
-        "note": " ".join([found.summary().note, *found.summary().problems]),
+        "clusters": np.array(scores.classes, dtype=object),
+        "by_cluster": table.set_index("cluster").reindex(scores.classes),
+        "replication": float(scores.replication),
+        "replication_interval": np.array(scores.replication_interval),
+        "note": " ".join([scores.summary().note, *scores.summary().problems]),
         "versions": installed,
     }
 
@@ -443,9 +445,9 @@ def _find_groups(adata: Any, groupby: str) -> tuple[IntArray, AnyArray]:
 
 
 def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> tuple[Any, str]:
-    """Return the matrix asked for, in memory, and its name.
+    """Return the matrix to use, in memory, and its name.
 
-    By default it is what scanpy's neighbours were computed from, else X_pca, else X.
+    By default the matrix from which scanpy computed the neighbors, else X_pca, else X.
     """
     if layer is not None and use_rep is not None:
         raise ValueError(f"pass use_rep={use_rep!r} or layer={layer!r}, not both: they name the matrix to use.")
@@ -470,7 +472,7 @@ def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int 
 
 def recorded(adata: Any, key: str, name: str) -> Any:
     """Return a parameter of ``uns[key]["params"]``, which old files hold as an array of one; None if it is missing."""
-    found = adata.uns.get(key, {})
-    params = found.get("params", {}) if hasattr(found, "get") else {}
+    record = adata.uns.get(key, {})
+    params = record.get("params", {}) if hasattr(record, "get") else {}
     value = params.get(name) if hasattr(params, "get") else None
     return None if value is None else np.asarray(value).ravel()[0].item()

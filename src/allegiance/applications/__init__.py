@@ -1,4 +1,4 @@
-"""What the scores are for: active, incremental and consensus clustering, and comparing clusterings."""
+"""Applications of the scores: active, incremental and consensus clustering, and comparing clusterings."""
 
 from __future__ import annotations
 

@@ -227,18 +227,18 @@ def _draw_sample(stable: BoolArray, size: int, fraction: float | None, rng: np.r
     """Draw ``size`` rows, a share of them stable; if one kind has too few rows, the other kind fills the sample."""
     rows = rng.permutation(stable.size)
     pools = rows[stable[rows]], rows[~stable[rows]]
-    wanted = round((stable.mean() if fraction is None else fraction) * size)
-    taken = min(max(wanted, size - pools[1].size), pools[0].size)
-    if fraction is not None and taken != wanted:
-        kinds = ("stable", "unstable") if taken < wanted else ("unstable", "stable")
-        target = wanted if taken < wanted else size - wanted
+    goal = round((stable.mean() if fraction is None else fraction) * size)
+    n_stable = min(max(goal, size - pools[1].size), pools[0].size)
+    if fraction is not None and n_stable != goal:
+        kinds = ("stable", "unstable") if n_stable < goal else ("unstable", "stable")
+        target = goal if n_stable < goal else size - goal
         warnings.warn(
             f"stable_fraction={fraction:g} needs {target} {kinds[0]} points in a sample of {size}, but there are only "
-            f"{pools[0 if taken < wanted else 1].size}; {kinds[1]} points fill the sample.",
+            f"{pools[0 if n_stable < goal else 1].size}; {kinds[1]} points fill the sample.",
             UserWarning,
             stacklevel=3,
         )
-    return np.sort(np.concatenate([pools[0][:taken], pools[1][: size - taken]]))
+    return np.sort(np.concatenate([pools[0][:n_stable], pools[1][: size - n_stable]]))
 
 
 def _sample_size(sample_size: Any, n: int, n_clusters: int) -> int:

@@ -1,4 +1,4 @@
-"""Consensus of several clusterings, found among the lifts of their clusters."""
+"""Consensus of several clusterings from the lifts of their clusters."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         check_choice(self.method, "method", METHODS)
         n_clusters = check_count(self.n_clusters, "n_clusters")
         threads, seed = effective_threads(check_jobs(self.n_jobs)), resolve_seed(self.random_state)
-        given, X = X, check_rows(self, X, reset=True)
+        frame, X = X, check_rows(self, X, reset=True)
         if X.shape[0] < n_clusters:
             raise ValueError(f"n_samples={X.shape[0]} must be at least n_clusters={n_clusters}.")
         kernel = lift_kernel(self.kernel, X)
@@ -159,7 +159,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             named, labelings = by_name(self.clusterings, "clusterings"), {}
             with progress(len(named), "consensus", self.verbose, unit="clusterings") as advance:
                 for name, each in named.items():
-                    labelings[name] = _labels_of(each, given, X.shape[0], f"clusterings[{name!r}]")
+                    labelings[name] = _labels_of(each, frame, X.shape[0], f"clusterings[{name!r}]")
                     advance(1)
         codes = [check_codes(each, X.shape[0], f"clusterings ({name})") for name, each in labelings.items()]
         pool = Pool.of([one_hot(each) for each in codes])

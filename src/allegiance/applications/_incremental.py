@@ -41,7 +41,7 @@ _LEAST_GAIN = 1e-9
 class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     """Cluster a stream of batches: absorb stable points into centroids and counts, let the others wait.
 
-    Each batch goes through three steps. First, if giving one cluster up and founding another among the rows at hand
+    Each batch goes through three steps. First, if giving one cluster up and founding another among the current rows
     lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
     owner is also the nearest centroid, and they are no farther from it than four times the root mean square distance.
     Finally all rows that wait are examined again, with the new centroids. Rows are kept only while they wait.
@@ -50,7 +50,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     *Start*: rows wait until there are ``init_size`` of them, ``n_clusters`` distinct ones among them. Then k-means on
     all that wait gives the first centroids, with counts of zero.
 
-    *Birth*: the objective is the sum of squared distances of all points, absorbed or at hand, from their centroids. One
+    *Birth*: the objective is the sum of squared distances of all points, absorbed or current, from their centroids. One
     step of single-swap local search gives the points of one cluster to the nearest other one, and founds a cluster at
     the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws
     seeds. The step is taken only if the objective falls. A cluster that is empty, or whose points another can take
@@ -89,7 +89,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     n_batches_, n_samples_seen_
         How many batches and rows came.
     n_births_
-        How many clusters were given up and founded elsewhere.
+        Number of clusters moved elsewhere.
     n_forced_
         How many rows were absorbed because more than ``max_pending`` waited.
     labels_
@@ -228,10 +228,10 @@ class Ruler:
     A new triangulation for each batch would make small batches as slow as large ones.
     """
 
-    def __init__(self, centers: FloatArray, seen: FloatArray, n_jobs: int | None) -> None:
+    def __init__(self, centers: FloatArray, rows: FloatArray, n_jobs: int | None) -> None:
         self.centers = centers
         self.near = NearestCenters.of(centers, n_jobs)
-        self.extremes = seen[self.near.extreme_rows(seen)]
+        self.extremes = rows[self.near.extreme_rows(rows)]
         """At most 2 (k - 1) rows that span the bounding box."""
         reached = self._positions(self.extremes)
         self.box = reached.min(axis=0), reached.max(axis=0)
@@ -359,8 +359,8 @@ def _fitting_ruler(
     """Return the current ruler, or a new one if it no longer fits."""
     if ruler is not None and ruler.holds(clusters.centers, rows, slack):
         return ruler
-    seen = rows if ruler is None else np.vstack([ruler.extremes, rows])
-    return Ruler(clusters.centers, seen, rules.n_jobs)
+    extremes = rows if ruler is None else np.vstack([ruler.extremes, rows])
+    return Ruler(clusters.centers, extremes, rules.n_jobs)
 
 
 def _examine(
@@ -430,10 +430,10 @@ class SummarizedClusters:
         return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows)[1].sum())
 
     def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarizedClusters | None:
-        """Give one cluster up and found another among ``rows`` (m, d), if that lowers the objective; else None.
+        """Remove one cluster and start another among ``rows`` (m, d), if that lowers the objective; else None.
 
-        What is given up joins the nearest other cluster. Founders are tried as k-means++ draws them: a few rows at
-        random, likely far from all means, of which the best is kept. This is a step of single-swap local search for
+        The points of the removed cluster join the nearest other cluster. As in k-means++, a few random rows, likely far
+        from all means, are tried as founders, and the best one is used. This is a step of single-swap local search for
         k-means.
         """
         swap = self._cheapest_swap(rows, rng) if self.counts.size > 1 and rows.size else None
@@ -444,7 +444,7 @@ class SummarizedClusters:
         return changed if improved else None
 
     def _cheapest_swap(self, rows: FloatArray, rng: np.random.Generator) -> tuple[int, int, FloatArray] | None:
-        """Return the cluster to give up, its heir, and where (d,) to found it; None if all rows lie on means."""
+        """Return the cluster to remove, its heir, and the new position (d,); None if all rows lie on means."""
         m, k = rows.shape[0], self.counts.size
         apart = NearestCenters.of(self.centers, n_jobs=1).squared_distances(np.vstack([rows, self.centers]))
         weight = np.concatenate([np.ones(m), self.counts])

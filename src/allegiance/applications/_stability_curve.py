@@ -1,4 +1,4 @@
-"""How many labels come back, against the number of clusters or any other parameter of a clusterer."""
+"""Replication against the number of clusters or any other parameter of a clusterer."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from allegiance.fitting import Labels, cluster
 from allegiance.notebook import Card, CardMixin
 from allegiance.results import FrameLike
 
-#: Parameters that say how many clusters to find, in the order they are looked for.
+#: Parameters for the number of clusters, in search order.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
 #: Most rows: for numbers of clusters, for each cluster, for other parameters, whose clusters depend on the number of
 #: rows, and for counting their clusters.
 _MAX_ROWS, _ROWS_PER_CLUSTER, _MAX_ROWS_OF_DENSITY, _MAX_ROWS_TO_COUNT = 2000, 100, 4000, 20_000
-#: Share of the rows in a subsample: halves come back too well to tell clusters from data without any.
+#: Share of the rows in a subsample. Halves replicate too well to distinguish clusters from unclustered data.
 SUBSAMPLE_SHARE = 1 / 3
 #: Replication above chance that differs by less counts as equal.
 _TIE = 0.02
 #: Advantages over unclustered data that differ by less count as equal, where no value stands out.
 _ADVANTAGE_TIE = 0.05
-#: Share of the subsamples that may come back no better than data without clusters do at best.
+#: Share of the subsamples that may replicate no better than the best unclustered data.
 _UNLUCKY = 0.1
 _CAVEAT = (
     "The suggestion is the finest clustering that replicates as well as any other on subsamples. It is a hint, not a "
@@ -48,10 +48,10 @@ class StabilityCurve(CardMixin):
     values
         (m,) the values of the parameter, ascending.
     n_clusters
-        (m,) how many clusters were found with each.
+        (m,) number of clusters for each value.
     by_resample
-        (m, n_resamples) replication above chance in each subsample: (S - C) / (1 - C) with S the share of labels that
-        come back, and C that of unrelated partitions with clusters of these sizes. 0 for fewer than two clusters.
+        (m, n_resamples) replication above chance in each subsample: (S - C) / (1 - C), where S is the replication
+        rate and C that of unrelated partitions with the same cluster sizes. 0 for fewer than two clusters.
     reference
         (n_references, m) replication above chance in each draw of the reference data.
     param
@@ -103,9 +103,9 @@ class StabilityCurve(CardMixin):
 
     @property
     def suggestion(self) -> Any:
-        """The contender with most clusters of which nine of ten subsamples come back better than every reference draw.
+        """The contender with most clusters for which 90% of subsamples replicate better than every reference draw.
 
-        None if there is none, or if a draw has as much contrast by chance.
+        None if there is none, or if a draw has the same contrast by chance.
         """
         chosen = self._chosen()
         if chosen is None:
@@ -123,7 +123,7 @@ class StabilityCurve(CardMixin):
         return self._finest(above, contends)
 
     def _finest(self, above_chance: FloatArray, contends: AnyArray) -> int:
-        """Return the position of the contender with most clusters, of equals the one that comes back best."""
+        """Return the position of the contender with most clusters; ties go to the higher replication."""
         return int(np.lexsort((above_chance, self.n_clusters, contends))[-1])
 
     def _contrast(self, above_chance: FloatArray, reference: FloatArray) -> float:
@@ -164,13 +164,13 @@ class StabilityCurve(CardMixin):
         return np.zeros(self.values.size, dtype=bool) if suggestion is None else self.values == suggestion
 
     def _headings(self) -> tuple[str, ...]:
-        found = () if self.param == "n_clusters" else ("clusters",)
+        counts = () if self.param == "n_clusters" else ("clusters",)
         first = "clusters" if self.param == "n_clusters" else self.param
-        return (first, *found, "above chance", "middle 50%", "null median", "null max", "")
+        return (first, *counts, "above chance", "middle 50%", "null median", "null max", "")
 
     def _cells(self) -> list[tuple[str, ...]]:
-        found = [() if self.param == "n_clusters" else (f"{number}",) for number in self.n_clusters]
-        lines = zip(*self.columns().values(), found, self._suggested(), strict=True)
+        counts = [() if self.param == "n_clusters" else (f"{number}",) for number in self.n_clusters]
+        lines = zip(*self.columns().values(), counts, self._suggested(), strict=True)
         return [
             (
                 f"{value:g}" if isinstance(value, float) else f"{value}",
@@ -251,21 +251,21 @@ def stability_curve(
     random_state: Any = 0,
     verbose: Verbose = False,
 ) -> StabilityCurve:
-    """Measure how many labels come back for several numbers of clusters, or values of any parameter, and suggest one.
+    """Measure replication for several numbers of clusters, or values of any parameter, and suggest one.
 
-    For each value the data are clustered, then subsamples of a third of the rows; rows left out are placed in the new
-    clusters, which are matched to the old ones. The share of labels that come back is put on a scale where chance is 0,
-    so that few clusters have no advantage by their number alone. The same is asked of data without clusters: points
-    drawn uniformly from a box around X. If any draw of these stands out from the others as much as the data does,
-    nothing is suggested, nor is a value for which one of ten subsamples comes back no better than a draw. No affinity
-    is measured, and the cost does not depend on the number of rows.
+    For each value, the data and subsamples of a third of the rows are clustered. Left-out rows are assigned to the new
+    clusters, which are matched to the old ones. The replication rate is rescaled so that chance is 0, since few
+    clusters replicate well by chance. The reference is unclustered data: points drawn uniformly from a box around X.
+    There is no suggestion if one of these draws stands out from the others as clearly as the data does, and no value is
+    suggested if more than 10% of its subsamples replicate no better than a draw. No affinity is measured, and the cost
+    does not depend on the number of rows.
 
     Parameters
     ----------
     X
-        (n, d) data: array or frame. Of more than 2,000 rows, or 100 for each cluster, a sample is used.
+        (n, d) data: array or frame. A sample is used if there are more than 2,000 rows, or 100 per cluster.
     clusterer
-        A clusterer, of which clones are fitted, or a function that takes a value and returns a clusterer.
+        A clusterer, which is cloned, or a function that takes a value and returns a clusterer.
     values
         The values to try. Numbers of clusters must be at least 2.
     param
@@ -274,8 +274,8 @@ def stability_curve(
     n_resamples
         Number of subsamples that are clustered for each value.
     n_references
-        Number of draws of data without clusters, at least 2, each with half as many subsamples. Data without clusters
-        get a suggestion by chance at most about once in ``n_references + 1`` times.
+        Number of draws of unclustered data, at least 2, each with half the number of subsamples. Unclustered data gets
+        a suggestion by chance at most about once in ``n_references + 1`` times.
     n_jobs
         Subsamples clustered at a time; None and -1 use all cores. Results do not depend on it.
     random_state
@@ -329,8 +329,8 @@ def stability_curve(
         for draw in range(-1, draws):
             data = rows if draw < 0 else uniform_in_box(rows, axes, stream(seed, 1, draw))
             for i, each in enumerate(made):
-                asked = calibration if draw < 0 else fewer
-                codes, by_resample = _replication(data, each, asked, seed, threads, strict=draw < 0)
+                resampling = calibration if draw < 0 else fewer
+                codes, by_resample = _replication(data, each, resampling, seed, threads, strict=draw < 0)
                 if draw < 0:
                     own[i], n_clusters[i] = np.resize(by_resample, own.shape[1]), codes.max() + 1
                     if n_clusters[i] > 1:
@@ -425,17 +425,17 @@ def _check_values(values: Any, numbers_of_clusters: bool, n_rows: int) -> AnyArr
         raise TypeError(f"values must be some numbers, such as range(2, 11), got {values!r}.")
     tried = sorted(set(values))
     if not tried:
-        raise ValueError("values is empty: it needs at least one.")
+        raise ValueError("values is empty: pass at least one value.")
     if numbers_of_clusters:
         tried = sorted({check_count(value, "values") for value in tried})
         if tried[0] < 2:
-            raise ValueError("values must be at least 2: a single cluster always comes back.")
+            raise ValueError("values must be at least 2: a single cluster always replicates.")
         if tried[-1] > n_rows:
-            raise ValueError(f"values asks for {tried[-1]} clusters but X has {n_rows} rows.")
-    found = np.array(tried)
-    if found.dtype.kind not in "if" or not np.isfinite(found).all():
+            raise ValueError(f"values contains {tried[-1]} clusters but X has {n_rows} rows.")
+    numbers = np.array(tried)
+    if numbers.dtype.kind not in "if" or not np.isfinite(numbers).all():
         raise TypeError(f"values must be finite numbers, got {tried!r}.")
-    return found
+    return numbers
 
 
 def reference_axes(X: FloatArray) -> FloatArray:

@@ -218,19 +218,19 @@ def audit(
     labeled = np.flatnonzero(~np.isnan(ranking))
     trust = _recalibrate(ranking, codes, kept, y)
     # Random rows were not drawn from the least trusted ones, so they do not represent those without an answer.
-    skipped = numbers[~answered & (drawn == LEAST_TRUSTED)]
-    rest = np.setdiff1d(labeled, np.concatenate([kept[~is_random], skipped]))
+    unanswered = numbers[~answered & (drawn == LEAST_TRUSTED)]
+    rest = np.setdiff1d(labeled, np.concatenate([kept[~is_random], unanswered]))
     known_right, known_wrong = int(y[~is_random].sum()), int((~y[is_random]).sum())
     if is_random.any():
         share, low, high = _share_right(y[is_random], ranking[kept[is_random]], ranking[rest])
-        expected, error = trust[skipped].sum(), _Z95 * np.sqrt((trust[skipped] * (1.0 - trust[skipped])).sum())
-        right_skipped = np.clip(expected + np.array([0.0, -error, error]), 0.0, skipped.size)
+        expected, error = trust[unanswered].sum(), _Z95 * np.sqrt((trust[unanswered] * (1.0 - trust[unanswered])).sum())
+        right_unanswered = np.clip(expected + np.array([0.0, -error, error]), 0.0, unanswered.size)
         right_rest = np.array([share, low, high]) * rest.size
-        figures = ((known_right + right_rest + right_skipped) / labeled.size).tolist()
-        wrong = np.maximum(0.0, rest.size - right_rest - known_wrong) + skipped.size - right_skipped
+        figures = ((known_right + right_rest + right_unanswered) / labeled.size).tolist()
+        wrong = np.maximum(0.0, rest.size - right_rest - known_wrong) + unanswered.size - right_unanswered
         left = wrong[[0, 2, 1]].tolist()
     else:
-        n_unknown = rest.size + skipped.size
+        n_unknown = rest.size + unanswered.size
         figures = [np.nan, known_right / labeled.size, (known_right + n_unknown) / labeled.size]
         left = [np.nan, 0.0, float(n_unknown)]
     counts = [int((drawn[answered] == kind).sum()) for kind in (RANDOM, LEAST_TRUSTED, LISTED)]

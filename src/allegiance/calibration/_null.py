@@ -44,8 +44,8 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
     m, rng, null = min(len(X), 2 * size), stream(seed, *b"null"), []
     margins, root = _copula(X[:_NULL_ROWS])
     for number in range(_NULL_SAMPLES):
-        drawn = _draw(margins, root, m, rng)
-        table = type(rows)(drawn, columns=rows.columns) if hasattr(rows, "iloc") else drawn
+        sample = _draw(margins, root, m, rng)
+        table = type(rows)(sample, columns=rows.columns) if hasattr(rows, "iloc") else sample
         halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(m // 2), np.arange(m - m // 2, m))]
         one, other = refit._replace(rows=table, weights=None).run(halves, threads)
         if isinstance(one, str) or isinstance(other, str):

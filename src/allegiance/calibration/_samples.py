@@ -275,8 +275,8 @@ class ContentSample:
             np.asarray(codes)[candidates].astype(np.int64),
         )._packed()  # fmt: skip
         places = sample.rows
-        taken = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
-        return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, taken, sample.codes)
+        sampled = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
+        return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, sampled, sample.codes)
 
     def plus(self, other: ContentSample) -> ContentSample:
         """Return the sample of both sets of rows, which must not overlap."""

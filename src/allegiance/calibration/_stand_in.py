@@ -113,6 +113,14 @@ def stand_in(
         return replace(best, reproduces=best.reproduces or search.varies_as_much(best))
 
 
+def kmeans_stand_in(rows: Rows, codes: IntArray, n_total: int) -> StandIn:
+    """Return k-means, which finds clusters in any subsample, for labels whose best stand-in finds none there."""
+    search = _Search(rows, codes, n_total)
+    with on_one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return replace(search.judge(next(search._kmeans()))[0], reproduces=False)
+
+
 def refit_known(
     clusterer: Any, rows: Any, codes: IntArray, *, n_total: int, max_rows: int, weights: FloatArray | None = None
 ) -> StandIn:

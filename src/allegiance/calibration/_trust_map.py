@@ -19,7 +19,7 @@ from ._logistic import fit_logistic
 from ._null import null_replication
 from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
 from ._samples import row_keys
-from ._stand_in import StandIn, refit_known, stand_in
+from ._stand_in import StandIn, kmeans_stand_in, refit_known, stand_in
 
 #: Prior standard deviation of cluster effects on the logit, and the penalty on the difference of the two slopes.
 _EFFECTS, _RIDGE = 0.6, 0.03
@@ -213,10 +213,17 @@ def calibrate(
     else:
         max_rows = 2 * subsample_size(known, codes.size, reach.size, calibration)
         source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
-    replication = replicate(
-        rows, codes, source.clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose,
-        n_total=n_total, keys=keys[order], groups=groups, weights=weights,
-    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "calibration": calibration, "seed": seed, "threads": threads, "verbose": verbose, "n_total": n_total,
+        "keys": keys[order], "groups": groups, "weights": weights,
+    }  # fmt: skip
+    try:
+        replication = replicate(rows, codes, source.clusterer, **settings)
+    except ValueError:
+        if known is not None:
+            raise
+        source = kmeans_stand_in(_as_floats(rows), codes, total)
+        replication = replicate(rows, codes, source.clusterer, **settings)
     size = subsample_size(source.clusterer, codes.size, reach.size, calibration)
     refit = Refit(source.clusterer, rows, None, size / total)
     null = None if pairwise else null_replication(rows, replication, refit, size, seed, threads)

@@ -183,7 +183,7 @@ class Program(click.Group):
         except _TerminatedError:
             self._write_stop("Terminated.")
             return _TERMINATED
-        except BrokenPipeError:
+        except (BrokenPipeError, SystemExit):  # click exits if a pipe is closed
             _silence_stdout()
             return FAILED if self.code is None else self.code
         except Exception as error:

@@ -92,9 +92,9 @@ def shortened(text: str, length: int) -> str:
 
 
 def place_labels(
-    ax: Axes, places: FloatArray, texts: list[str], *, taken: FloatArray | None = None, **kw: Any
+    ax: Axes, places: FloatArray, texts: list[str], *, avoid: FloatArray | None = None, **kw: Any
 ) -> list[Annotation]:
-    """Write each text at its place (m, 2), or as near as there is room inside the axes and off ``taken`` (j, 2).
+    """Write each text at its place (m, 2), or as close as there is room inside the axes, away from ``avoid`` (j, 2).
 
     A text that had to move far gets a line to its place. One that finds no room anywhere near is left out. Call this
     last: it needs the final limits and size of the axes.
@@ -102,7 +102,7 @@ def place_labels(
     bbox = require("matplotlib.transforms", "plot", "plot()").Bbox
     run_layout(ax)
     pixels, frame = ax.figure.figure.dpi / 72.0, ax.get_window_extent()
-    symbols = np.empty((0, 2)) if taken is None else ax.transData.transform(taken)
+    symbols = np.empty((0, 2)) if avoid is None else ax.transData.transform(avoid)
     boxes = [bbox.from_bounds(x, y, 0.0, 0.0).padded(5.0 * pixels) for x, y in symbols]
     angles = np.pi / 2.0 + 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     circle = np.column_stack([np.cos(angles), np.sin(angles)])

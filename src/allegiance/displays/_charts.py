@@ -145,7 +145,7 @@ class AffinityProfileDisplay(ResultDisplay):
 
 def _draw_band(ax: Axes, values: FloatArray, firm: int, top: float, height: float, color: str) -> list[Any]:
     """Fill one band from top to bottom: the first ``firm`` values plain, the others hatched."""
-    drawn = []
+    artists = []
     for start, stop, hatch in ((0, firm, None), (firm, values.size, "/////")):
         if start == stop:
             continue
@@ -155,8 +155,8 @@ def _draw_band(ax: Axes, values: FloatArray, firm: int, top: float, height: floa
         style: dict[str, Any] = {"facecolor": color, "alpha": 0.9, "linewidth": 0.0}
         if hatch:
             style = {"facecolor": (color, 0.3), "edgecolor": text_color(ax), "hatch": hatch, "linewidth": 0.4}
-        drawn.append(ax.fill_betweenx(y, 0.0, np.repeat(x, 2), **style))
-    return drawn
+        artists.append(ax.fill_betweenx(y, 0.0, np.repeat(x, 2), **style))
+    return artists
 
 
 #: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
@@ -285,12 +285,12 @@ class FlowDisplay(ResultDisplay):
         size = _FILL * points * min(width / (_DIGIT * max(map(len, texts))), height / 1.3)
         if size < _SMALLEST_NUMBER:
             return []
-        drawn = []
+        artists = []
         for row, column, text in zip(rows.tolist(), columns.tolist(), texts, strict=True):
             red, green, blue = colors.to_rgb(self.image_.cmap(self.image_.norm(values[row, column])))
             color = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
-            drawn.append(ax.text(column, row, text, fontsize=min(size, _LARGEST_NUMBER), color=color, **centered))
-        return drawn
+            artists.append(ax.text(column, row, text, fontsize=min(size, _LARGEST_NUMBER), color=color, **centered))
+        return artists
 
 
 #: Values of the parameter written along the axis at most.

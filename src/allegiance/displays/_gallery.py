@@ -80,9 +80,9 @@ class GalleryDisplay(ResultDisplay):
         super().__init__(result, names)
         check_length(X, len(result))
         self.per_cluster = per_cluster
-        self.shown = self._choose_rows(check_count(n, "n"))
+        self.examples = self._choose_rows(check_count(n, "n"))
         """The columns of :meth:`frame` by name."""
-        picked: Any = (X.tocsr() if is_sparse(X) else np.asarray(X))[self.shown["row"]]
+        picked: Any = (X.tocsr() if is_sparse(X) else np.asarray(X))[self.examples["row"]]
         picked = picked.toarray() if is_sparse(picked) else picked
         d = int(np.prod(picked.shape[1:]))
         shape = picked.shape[1:] if image_shape is None else tuple(np.atleast_1d(image_shape).tolist())
@@ -92,7 +92,7 @@ class GalleryDisplay(ResultDisplay):
                 f"of {d}, the columns of X, got {image_shape!r}; for a table use result.review()."
             )
         self.images: AnyArray = picked.reshape(-1, *shape)
-        """(m, height, width) or (m, height, width, 3) in the order of ``shown``."""
+        """(m, height, width) or (m, height, width, 3) in the order of ``examples``."""
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
         """Draw, and return the display.
@@ -140,11 +140,11 @@ class GalleryDisplay(ResultDisplay):
 
     def frame(self) -> Any:
         """Return one row per image: ``group``, ``cluster``, ``row``, ``label``, ``trust``, ``verdict``, ``rival``."""
-        return frame_of(self.shown)
+        return frame_of(self.examples)
 
     def _lines(self) -> dict[str, list[IntArray]]:
         """Return the lines by their titles: a cluster with two blocks of entries, or a kind of entries with one."""
-        group, cluster = self.shown["group"], self.shown["cluster"]
+        group, cluster = self.examples["group"], self.examples["cluster"]
         if not self.per_cluster:
             return {kind.replace(" ", "\n"): [np.flatnonzero(group == kind)] for kind in (_MOST, _LEAST)}
         called = dict(zip(map(str, self.result.classes.tolist()), self.names, strict=True))
@@ -165,8 +165,8 @@ class GalleryDisplay(ResultDisplay):
         color = text_color(ax)
         texts = []
         for x, y, entry in places:
-            value = f": {self.shown[self.ranked_by][entry]:.2f}"
-            label, rival = (str(self.shown[name][entry]) for name in ("label", "rival"))
+            value = f": {self.examples[self.ranked_by][entry]:.2f}"
+            label, rival = (str(self.examples[name][entry]) for name in ("label", "rival"))
             text = shortened(label, length - len(value)) + value + "\nrival " + shortened(rival, length - 6)
             texts.append(ax.text(x, y, text, ha="center", va="top", fontsize=size, color=color, linespacing=1.1))
         for line, title in enumerate(titles):
@@ -177,7 +177,7 @@ class GalleryDisplay(ResultDisplay):
         return texts
 
     def _choose_rows(self, n: int) -> dict[str, AnyArray]:
-        """Return what is shown of the most and the least trusted rows; no row twice where there are too few."""
+        """Return the most and least trusted rows, without repeats."""
         result, ranking = self.result, self.ranking
         groups = dict(zip(map(str, result.classes.tolist()), self.members(), strict=True))
         if not self.per_cluster:

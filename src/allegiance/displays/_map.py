@@ -73,7 +73,7 @@ class _Map(ResultDisplay):
         super().__init__(result, names)
         self.position, self.axes, self.sites = position, axes, sites
         self.value_name, self.subject, self.value = _measure(result, which)
-        """What is shown: its name in :meth:`frame`, in words, and (n,) of the points; NaN for the trust of noise."""
+        """The displayed quantity: its name in :meth:`frame`, its description, and values (n,); NaN for noise."""
         self.lower, self.upper = _around(position, sites)
 
     def _prepare(self, ax: Any) -> Axes:
@@ -126,7 +126,7 @@ class _Map(ResultDisplay):
         inside = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
         texts = [shortened(self.names[i], _LONG) for i in inside] if show_labels else []
         style: dict[str, Any] = {"fontsize": 9, "fontweight": "bold"}
-        self.labels_ = place_labels(ax, places[inside], texts, taken=self.sites, **style) if texts else []
+        self.labels_ = place_labels(ax, places[inside], texts, avoid=self.sites, **style) if texts else []
 
     @property
     def _title(self) -> str:
@@ -397,15 +397,15 @@ class _Plane(NamedTuple):
 
 
 def _choose_plane(rows: Rows, names: AnyArray | None, features: Any) -> _Plane:
-    """Return the plane that the user asked for: all of two features, a slice along two, or the principal one."""
+    """Return the plane to draw: all of two features, a slice along two, or the principal one."""
     d = rows.shape[1]
     if features is None and d > 2:
         return _principal_plane(rows)
     point = _mean(rows)
     known = [f"feature {i}" for i in range(d)] if names is None else [str(name) for name in names]
-    chosen = (0, 1) if features is None else features
-    chosen = [chosen] if isinstance(chosen, str) or not np.iterable(chosen) else list(chosen)
-    numbers = [known.index(item) if isinstance(item, str) and item in known else item for item in chosen]
+    columns = (0, 1) if features is None else features
+    columns = [columns] if isinstance(columns, str) or not np.iterable(columns) else list(columns)
+    numbers = [known.index(item) if isinstance(item, str) and item in known else item for item in columns]
     valid = all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) and 0 <= i < d for i in numbers)
     if len(numbers) != 2 or not valid or numbers[0] == numbers[1]:
         raise ValueError(f"features must be two different features, by name or number below {d}, got {features!r}.")
@@ -456,7 +456,7 @@ def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
 def _measure(result: Any, which: Any) -> tuple[str, str, FloatArray]:
     """Return the name of trust, the largest affinity, or the affinity to a cluster, what it is, and its values (n,).
 
-    An affinity that was not kept is NaN.
+    Affinities that are not stored are NaN.
     """
     if which is None:
         which = "trust" if result._calibrated else "affinity"
@@ -474,6 +474,6 @@ def _measure(result: Any, which: Any) -> tuple[str, str, FloatArray]:
     if result.clusters is None:
         values = np.asarray(result.affinity[:, place])
     else:
-        chosen = result.clusters == names[place]
-        values = np.where(chosen.any(axis=1), np.where(chosen, result.affinity, 0.0).sum(axis=1), np.nan)
+        matches = result.clusters == names[place]
+        values = np.where(matches.any(axis=1), np.where(matches, result.affinity, 0.0).sum(axis=1), np.nan)
     return f"affinity_{names[place]}", f"affinity to cluster {names[place]}", values

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from allegiance._core.validation import require
 
-from .files import TableError, filesystem_of, is_url, write_whole
+from .files import TEMPORARY, TableError, filesystem_of, is_url, write_whole
 from .sinks import Sink, open_sink
 from .tables import FORMATS, Table
 
@@ -98,7 +98,7 @@ def _shared_length(paths: Sequence[Sequence[str]]) -> int:
 class PartitionedSink:
     """A folder of output files, each with a record of the run that wrote it.
 
-    A part is finished when its record exists, belongs to this run, and the file has the recorded size. Files appear
+    A part is finished when its record belongs to this run, and the file has the recorded size. Files appear
     complete or not at all, so a run may be killed at any time and started again.
 
     Parameters
@@ -151,6 +151,9 @@ class PartitionedSink:
                 self._stack.enter_context(lock)
             except filelock.Timeout:
                 raise TableError(f"{self.path} is being written by another run: wait until it has ended.") from None
+            for folder in (self.path, self.path + RECORDS):
+                for left in Path(folder).glob(f"{TEMPORARY}*"):  # of a run that was killed: this one has the lock
+                    left.unlink()
         return self
 
     def __exit__(
@@ -175,7 +178,10 @@ class PartitionedSink:
             return None
         try:
             values = json.loads(text)
-            if values["run"] == self._digest(part, run) and values["size"] == size:
+            same = values["run"] == self._digest(part, run)
+            if same and values["size"] is None:
+                return None  # an earlier run was killed at this part
+            if same and values["size"] == size:
                 review = values["review"]
                 rows = None if review is None else pa.ipc.open_stream(base64.b64decode(review)).read_all()
                 return FinishedPart(values["rows"], values["summary"], rows)
@@ -188,8 +194,9 @@ class PartitionedSink:
             )
         return None
 
-    def open(self, part: Partition) -> Sink:
-        """Return the sink of a part."""
+    def open(self, part: Partition, run: Mapping[str, Any]) -> Sink:
+        """Return the sink of a part. Its record says from now on that the file is one of this run."""
+        write_whole(self._record_of(part), json.dumps({"run": self._digest(part, run), "size": None}).encode())
         return open_sink(self.file_of(part), force=True, metadata=self._metadata)
 
     def finish(self, part: Partition, run: Mapping[str, Any], rows: int, summary: str, review: pa.Table | None) -> None:
@@ -212,7 +219,7 @@ class PartitionedSink:
         write_whole(self._record_of(part), json.dumps(values).encode())
 
     def _record_of(self, part: Partition) -> str:
-        return f"{self.path}{RECORDS}/{part.name}.json"
+        return f"{self.path}{RECORDS}/{part.name}.part.json"
 
     def _digest(self, part: Partition, run: Mapping[str, Any]) -> str:
         """Return a hash of everything that determines the rows of a part."""

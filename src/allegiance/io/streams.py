@@ -283,7 +283,7 @@ class _Job:
 def _write_part(
     job: _Job, rows: Rows, output: PartitionedSink, part: Partition, run: dict[str, Any], advance: Callable[[int], None]
 ) -> _Done:
-    done = job.write(rows.within(part.table), output.open(part), part.start, part.stop, advance)
+    done = job.write(rows.within(part.table), output.open(part, run), part.start, part.stop, advance)
     output.finish(part, run, done.rows, done.summary.to_json(), done.review)
     return done
 

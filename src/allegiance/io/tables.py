@@ -591,9 +591,8 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
 
 def _is_hidden(name: str, spec: str) -> bool:
     """Return whether a file, or one of its folders below ``spec``, is hidden."""
-    below = len(PurePosixPath(spec.replace(os.sep, "/")).parts) if not has_magic(spec) and not is_url(spec) else None
-    parts = PurePosixPath(name.replace(os.sep, "/")).parts
-    inner = parts[below:] if below is not None else parts[-1:]
+    above, parts = (PurePosixPath(path.replace(os.sep, "/")).parts for path in (spec, name))
+    inner = parts[len(above) :] if parts[: len(above)] == above else parts[-1:]
     return any(part.startswith((".", "_")) and "=" not in part for part in inner)
 
 

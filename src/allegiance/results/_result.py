@@ -482,7 +482,7 @@ class AffinityResult(CardMixin):
         row_numbers
             (n,) the row number of each point in your data, if X has only some of its rows.
         names
-            Cluster names by label, as a dict; by default they are made from what sets a cluster apart.
+            Cluster names by label, as a dict; by default derived from the traits of each cluster.
         title
             The heading of the page.
         drivers

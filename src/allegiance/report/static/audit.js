@@ -13,15 +13,15 @@ function wilson(p, m) {
 // Right and checked labels, of those drawn at random and of those by review priority, without unsure ones.
 function counted({ points, taken }) {
   const { audit } = points.page;
-  const found = { random: [0, 0], least: [0, 0] };
+  const counts = { random: [0, 0], least: [0, 0] };
   audit.points.forEach((point, i) => {
     const record = taken.get(points.columns.row[point]);
     if (!record || record.decision === "unsure") return;
-    const part = audit.random[i] ? found.random : found.least;
+    const part = audit.random[i] ? counts.random : counts.least;
     part[0] += record.decision === "keep" ? 1 : 0;
     part[1] += 1;
   });
-  return found;
+  return counts;
 }
 
 // The audit as a paragraph to paste, by a server or by counting; empty while too few labels are checked.

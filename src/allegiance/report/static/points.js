@@ -133,7 +133,7 @@ class Points {
     const { table } = this.page;
     const [own, rival] = this.opponents(point);
     const labels = { own: this.page.labels[own], rival: this.page.labels[rival] };
-    const found = [];
+    const evidence = [];
     table.forEach((column, i) => {
       const value = this.value(i, point);
       const [here, there] = [this.typical(i, own, value), this.typical(i, rival, value)];
@@ -142,9 +142,9 @@ class Points {
       if (column.kind === "category") weight = Math.log((here + 0.005) / (there + 0.005));
       else if (!column.spread[0]) return;
       else weight = (((value - there) / column.spread[0]) ** 2 - ((value - here) / column.spread[0]) ** 2) / 2;
-      if (Math.abs(weight) >= 0.1) found.push({ column, value, here, there, weight, ...labels });
+      if (Math.abs(weight) >= 0.1) evidence.push({ column, value, here, there, weight, ...labels });
     });
-    return found.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+    return evidence.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
   }
 
   // The cluster of the label and the rival; for noise the two clusters with the largest affinity.

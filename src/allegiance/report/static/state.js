@@ -1,6 +1,6 @@
 // What the reader has selected: clusters, a search, a brush, the threshold, colors and axes. Everything else follows it.
 // Which points match a search: row numbers exactly, names of clusters, identifiers and texts in part. `rows` are those
-// that a server found, which knows texts that the page has no room for.
+// of the matches from a server, which also searches texts that the page has no room for.
 function searchMask(points, query, rows) {
   const { page, columns } = points;
   const wanted = query.toLowerCase();
@@ -13,7 +13,7 @@ function searchMask(points, query, rows) {
       named[columns.label[point]] || columns.row[point] === row || page.ids.some((column) => holds(column[point]));
   }
   for (const [point, text] of Object.entries(page.texts ?? {})) if (holds(text)) mask[point] = 1;
-  for (const found of rows) if (points.pointOf.has(found)) mask[points.pointOf.get(found)] = 1;
+  for (const row of rows) if (points.pointOf.has(row)) mask[points.pointOf.get(row)] = 1;
   return mask;
 }
 
@@ -22,7 +22,7 @@ class State {
     this.points = points;
     this.clusters = new Set();
     this.search = "";
-    // Row numbers that a server found for this search.
+    // Row numbers of the matches from a server.
     this.matches = [];
     // null, { levels: [first, last] }, { pair: [cluster, rival] } or { mask }
     this.brush = null;
@@ -74,7 +74,7 @@ class State {
   }
 
   updateMask(searchChanged) {
-    if (searchChanged) this.found = this.search ? searchMask(this.points, this.search, this.matches) : null;
+    if (searchChanged) this.searchHits = this.search ? searchMask(this.points, this.search, this.matches) : null;
     if (!this.clusters.size && !this.search && !this.brush) {
       this.mask = null;
       return;
@@ -91,7 +91,7 @@ class State {
         (!this.brush?.levels || (level[point] >= first && level[point] <= last && trust[point] === trust[point])) &&
         (!this.brush?.mask || this.brush.mask[point]) &&
         (!this.brush?.pair || (label[point] === own && rival[point] === other && isWeak(point))) &&
-        (!this.found || this.found[point])
+        (!this.searchHits || this.searchHits[point])
           ? 1
           : 0;
     }

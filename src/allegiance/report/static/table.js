@@ -193,8 +193,8 @@ class ReviewTable {
   }
 
   evidence(point) {
-    const found = this.points.evidence(point).filter(({ weight }) => weight < 0).slice(0, 3);
-    const parts = found.map((entry) => {
+    const evidence = this.points.evidence(point).filter(({ weight }) => weight < 0).slice(0, 3);
+    const parts = evidence.map((entry) => {
       const node = element("span", evidenceText(entry)[0]);
       node.title = evidenceText(entry).join(", ");
       return node;
