@@ -19,7 +19,6 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
-from sklearn.impute import SimpleImputer
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -152,7 +151,7 @@ def saved_scorers() -> dict[str, Saved]:
     quick: dict[str, Any] = {"eps": 0.2, "engine": Auto(max_samples=4_000), "n_jobs": 1, "random_state": 0}
     labels = np.array(_IRIS.target_names)[_IRIS.target[::3]]
     by_labels = {name: (X, labels, chosen) for name, (X, chosen) in settings.items()}
-    prepared = make_pipeline(SimpleImputer(), StandardScaler(), PCA(3), KMeans(3, n_init=1, random_state=0))
+    prepared = make_pipeline(StandardScaler(), PCA(3), KMeans(3, n_init=1, random_state=0))
     mixture = GaussianMixture(3, random_state=0)
     estimators = {"pipeline": prepared, "mixture": mixture}
     by_estimator = {name: (X, None, {"estimator": estimator}) for name, estimator in estimators.items()}

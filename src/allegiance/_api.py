@@ -124,7 +124,7 @@ def trust(
     the same population is clustered with the same settings. A label that replicates can still be wrong, which the data
     alone cannot show: see :meth:`AffinityResult.audit_sample`.
 
-    ``AffinityScorer(calibration=20).fit_affinity(X, labels)`` gives the same result.
+    ``AffinityScorer(calibration=True).fit_affinity(X, labels)`` gives the same result.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ from .results import AffinityResult, FrameLike
 class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """Affinity and trust as a scikit-learn estimator, which also scores new points.
 
-    ``AffinityScorer(calibration=20).fit_affinity(X, labels)`` gives the result of ``trust(X, labels)``.
+    ``AffinityScorer(calibration=True).fit_affinity(X, labels)`` gives the result of ``trust(X, labels)``.
 
     Parameters
     ----------

@@ -353,6 +353,8 @@ def test_walk_cells_follows_its_twin(rng, kind, r):
     free = directions[axes < 0]
     rows = np.where(axes < 0, r - 1 + np.cumsum(axes < 0), axes)
     site_rates, wall_rates = (np.vstack([normals.T, free @ normals.T]) for normals in (site_a, walls))
+    rounded = site_rates.astype(np.float32)
+    site_rates = np.stack([rounded, (site_rates - rounded).astype(np.float32)], axis=1)
     origin = query_a / 2
     clearance = ((origin[:, None] - site_a / 2) ** 2).sum(axis=2)
     counts = np.zeros((len(query_a), n_batches, k), np.int32)

@@ -436,7 +436,7 @@ CALIBRATED: dict[str, Any] = {"calibration": 3, "influence": "within"}
 @pytest.mark.parametrize(
     ("settings", "path", "change", "says"),
     [
-        (CALIBRATED, "n_features", lambda _: 5, "side of 4"),
+        (CALIBRATED, "n_features", lambda _: 5, "length 4"),
         (CALIBRATED, "n_features", lambda _: "4", "whole number"),
         (CALIBRATED, "classes", lambda _: np.array([0, 1, 1]), "each cluster once"),
         (CALIBRATED, "region.scale", lambda _: np.zeros(2), "region.scale"),

@@ -18,40 +18,56 @@ from .jit import jit
 _INDEX = ir.IntType(64)
 _FLOATS, _DOUBLES = (ir.VectorType(kind, VECTOR) for kind in (ir.FloatType(), ir.DoubleType()))
 _OWNERS = ir.VectorType(ir.IntType(32), VECTOR)
+#: A slack below this, which rounding may make negative, counts as this: its inverse is still a number.
+_LEAST_SLACK = 2.0**-100
+
+
+def _larger(builder: Any, one: Any, other: Any) -> Any:
+    """Return the larger of two vectors, lane by lane; ``other`` where they cannot be compared."""
+    return builder.select(builder.fcmp_ordered(">", one, other), one, other)
 
 
 def _cut_chords(typing: Any, query_rates: Any, site_rates: Any, row: Any, slack: Any, rates: Any, ends: Any) -> Any:
     """Shorten the chords ``ends`` (2, VECTOR) to where no slack (k, VECTOR) is negative, and write the ``rates``.
 
-    The slack of site i changes at the rate ``query_rates - site_rates[row, i]``, in float64 and only then rounded.
+    The slack of site i changes at the rate ``query_rates`` less ``site_rates[row, :, i]``, two float32 that add up to
+    the rate of the site. The difference is rounded only where it is not small: rates nearly alike lose no digits.
     """
     signature = types.void(query_rates, site_rates, types.int64, slack, rates, ends)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        dtypes = (types.float64, types.float64, None, types.float32, types.float32, types.float32)
+        dtypes = (types.float64, types.float32, None, types.float32, types.float32, types.float32)
         queries, sites, _, slacks, out, bounds = (
             dtype and array_pointer(context, builder, signature, arguments, place, dtype)
             for place, dtype in enumerate(dtypes)
         )
-        k = builder.extract_value(context.make_array(signature.args[1])(context, builder, arguments[1]).shape, 1)
-        sites = element(builder, sites, builder.mul(arguments[2], k), ir.DoubleType())
-        own = builder.load(queries, align=8, typ=_DOUBLES)
-        zeros = ir.Constant(_FLOATS, [0.0] * VECTOR)
-        last = element(builder, bounds, _INDEX(VECTOR))
-        low, high = (cgutils.alloca_once_value(builder, builder.load(p, align=4, typ=_FLOATS)) for p in (bounds, last))
+        k = builder.extract_value(context.make_array(signature.args[1])(context, builder, arguments[1]).shape, 2)
+        sites = element(builder, sites, builder.mul(builder.mul(arguments[2], k), _INDEX(2)))
+        rests = element(builder, sites, k)
+        exact = builder.load(queries, align=8, typ=_DOUBLES)
+        own = builder.fptrunc(exact, _FLOATS)
+        own_rest = builder.fptrunc(builder.fsub(exact, builder.fpext(own, _DOUBLES)), _FLOATS)
+        tiny = ir.Constant(_FLOATS, [_LEAST_SLACK] * VECTOR)
+        # The inverses of how far the chord goes on and back: the largest loss of slack, relative to what is left.
+        ahead, behind = (cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [0.0] * VECTOR)) for _ in range(2))
         with cgutils.for_range(builder, k) as site:
-            theirs = builder.load(element(builder, sites, site.index, ir.DoubleType()), typ=ir.DoubleType())
-            rate = builder.fptrunc(builder.fsub(own, splat(builder, theirs, _DOUBLES)), _FLOATS)
+            theirs, rest = (
+                splat(builder, builder.load(element(builder, part, site.index), typ=ir.FloatType()), _FLOATS)
+                for part in (sites, rests)
+            )
+            rate = builder.fadd(builder.fsub(own, theirs), builder.fsub(own_rest, rest))
             at = builder.mul(site.index, _INDEX(VECTOR))
             builder.store(rate, element(builder, out, at), align=4)
-            left = builder.load(element(builder, slacks, at), align=4, typ=_FLOATS)
-            end = builder.fdiv(builder.fneg(left), rate)
-            for slot, sign, closer in ((high, "<", "<"), (low, ">", ">")):
-                bound = builder.load(slot, typ=_FLOATS)
-                cuts = builder.and_(builder.fcmp_ordered(sign, rate, zeros), builder.fcmp_ordered(closer, end, bound))
-                builder.store(builder.select(cuts, end, bound), slot)
-        builder.store(builder.load(low, typ=_FLOATS), bounds, align=4)
-        builder.store(builder.load(high, typ=_FLOATS), last, align=4)
+            left = _larger(builder, builder.load(element(builder, slacks, at), align=4, typ=_FLOATS), tiny)
+            gain = builder.fdiv(rate, left)
+            for slot, change in ((ahead, builder.fneg(gain)), (behind, gain)):
+                builder.store(_larger(builder, change, builder.load(slot, typ=_FLOATS)), slot)
+        ones = ir.Constant(_FLOATS, [1.0] * VECTOR)
+        last = element(builder, bounds, _INDEX(VECTOR))
+        back = builder.fneg(builder.fdiv(ones, builder.load(behind, typ=_FLOATS)))
+        builder.store(_larger(builder, back, builder.load(bounds, align=4, typ=_FLOATS)), bounds, align=4)
+        on, most = builder.fdiv(ones, builder.load(ahead, typ=_FLOATS)), builder.load(last, align=4, typ=_FLOATS)
+        builder.store(builder.select(builder.fcmp_ordered("<", on, most), on, most), last, align=4)
         return context.get_dummy_value()
 
     return signature, generate
@@ -74,7 +90,8 @@ def _move_along(typing: Any, jumps: Any, rates: Any, slack: Any, owners: Any) ->
             at = builder.mul(site.index, _INDEX(VECTOR))
             rate = builder.load(element(builder, slopes, at), align=4, typ=_FLOATS)
             place = element(builder, slacks, at)
-            left = builder.fadd(builder.load(place, align=4, typ=_FLOATS), builder.fmul(jump, rate))
+            change = builder.fmul(jump, rate)
+            left = builder.fadd(builder.load(place, align=4, typ=_FLOATS), change)
             builder.store(left, place, align=4)
             before = builder.load(least, typ=_FLOATS)
             less = builder.fcmp_ordered("<", left, before)
@@ -102,7 +119,7 @@ def walk_cells(
     radius: float,
     axes: AnyArray,
     directions: FloatArray,
-    site_rates: FloatArray,
+    site_rates: AnyArray,
     wall_rates: FloatArray,
     jumps: FloatArray,
     origin: FloatArray,
@@ -119,10 +136,10 @@ def walk_cells(
     updated along the chord and computed again at each batch.
 
     Direction t is the axis ``axes[t]``, or the unit vector ``directions[axes[t] - r]``. The products of axes and
-    directions with the sites, ``site_rates`` (r + number of directions, k), and with the walls, ``wall_rates``, are the
-    same for every query. ``jumps`` (T,) in (0, 1) say how far along the chord to go. ``origin`` is (n, r); ``offset``
-    (n, r) holds the start and the end of each walk; ``counts`` int32 (n, B, k) gets the T steps in B batches of equal
-    length, or with B = 0 nothing (burn-in).
+    directions with the sites, ``site_rates`` (r + number of directions, 2, k), numbers and what their rounding to
+    float32 leaves, and with the walls, ``wall_rates``, are the same for every query. ``jumps`` (T,) in (0, 1) say how
+    far along the chord to go. ``origin`` is (n, r); ``offset`` (n, r) holds the start and the end of each walk;
+    ``counts`` int32 (n, B, k) gets the T steps in B batches of equal length, or with B = 0 nothing (burn-in).
     """
     n, r = query_a.shape
     k = site_a.shape[0]

@@ -20,7 +20,7 @@ from ._tessellation import Tessellation
 from ._whole_space import ClosedForm, FittedWholeSpace
 
 #: Most sites for which auto measures exactly, by dimension: there the triangulation takes about a second to build and
-#: a query costs no more than some tens of microseconds (docs/decisions/0003-engine-choice.md).
+#: a query costs no more than some tens of microseconds (docs/dev/geometry.md).
 EXACT_SITES = {1: 2000, 2: 500, 3: 200, 4: 40}
 
 

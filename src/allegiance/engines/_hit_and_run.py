@@ -30,6 +30,8 @@ from ._tessellation import Tessellation
 
 #: Batches whose means tell the precision of a walk.
 _BATCHES = 32
+#: New batches before the next look at the precision, once there are that many: a walk grows by half, then by a third.
+_BATCHES_PER_LOOK = 8
 #: Sweeps through all axes before counting starts, and in the first batches.
 _BURN_IN_SWEEPS = 30
 _SWEEPS_PER_BATCH = 8
@@ -54,7 +56,7 @@ class _Steps(NamedTuple):
 
     axes: AnyArray
     directions: FloatArray
-    site_rates: FloatArray
+    site_rates: AnyArray
     wall_rates: FloatArray
     jumps: FloatArray
 
@@ -117,7 +119,7 @@ class FittedHitAndRun(FittedEngine):
     point; if the cell is empty, the limit of a vanishing cell is returned.
 
     Samples of a walk depend on each other. The precision comes from the means of 32 batches and the correlation of
-    successive ones, and the walk is doubled until the 95% interval of every affinity is within ``eps``. Where they are
+    successive ones, and the walk goes on until the 95% interval of every affinity is within ``eps``. Where they are
     much alike, the cell is long and thin: the walk starts again along the axes of its own cell.
     """
 
@@ -177,25 +179,28 @@ class FittedHitAndRun(FittedEngine):
         n, k = walkers.clearance.shape
         affinity, error = np.zeros((n, k)), np.zeros((n, k))
         active = np.arange(n)
-        burn_in = self._steps(_BURN_IN_SWEEPS * (self._tessellation.dim + 1), 0, axes)
+        burn_in = self._steps(_BURN_IN_SWEEPS * (self._tessellation.dim + 1), (0, 0, 0), axes)
         self._run(walkers, burn_in, np.zeros((n, 0, k), np.int32))
         counts = np.zeros((n, 0, k), np.int32)
-        length, level = self._batch_steps, 1
+        length, level, look = self._batch_steps, 1, 0
         while active.size:
             # The first time all batches are new; afterwards pairs of old ones make half of the longer ones.
-            fresh = _BATCHES - counts.shape[1]
-            counts = np.concatenate([counts, self._count(walkers, fresh, length, level, axes)], axis=1)
+            fresh = _BATCHES if level == 1 else _BATCHES_PER_LOOK
+            counts = np.concatenate([counts, self._count(walkers, fresh, length, (level, look), axes)], axis=1)
             affinity[active], error[active], correlation = _batch_means(counts, length)
-            spent = 2 * _BATCHES * length > self._max_samples
+            full = counts.shape[1] == _BATCHES
+            spent = full and 2 * _BATCHES * length > self._max_samples
             more = (Z95 * error[active].max(axis=1) > settings.eps) & (not spent)
             if axes is None and level == 1 and not spent:
                 many = self._tessellation.dim > _MANY_DIMENSIONS
                 slow = correlation > (_SLOW_CORRELATION_IN_MANY if many else _SLOW_CORRELATION)
                 affinity[active[slow]], error[active[slow]] = self._walk_along_cells(walkers.take(slow))
                 more &= ~slow
-            active, walkers = active[more], walkers.take(more)
-            counts = counts[more].reshape(active.size, _BATCHES // 2, 2, k).sum(axis=2, dtype=np.int32)
-            length, level = 2 * length, level + 1
+            active, walkers, counts = active[more], walkers.take(more), counts[more]
+            look += 1
+            if full:
+                counts = counts.reshape(active.size, _BATCHES // 2, 2, k).sum(axis=2, dtype=np.int32)
+                length, level, look = 2 * length, level + 1, 0
         return affinity, error
 
     def _walk_along_cells(self, walkers: _Walkers) -> tuple[FloatArray, FloatArray]:
@@ -216,20 +221,22 @@ class FittedHitAndRun(FittedEngine):
         for_row_blocks(work, n, self._settings.threads)
         return affinity, error
 
-    def _count(self, walkers: _Walkers, n_batches: int, length: int, level: int, axes: FloatArray | None) -> AnyArray:
+    def _count(
+        self, walkers: _Walkers, n_batches: int, length: int, keys: tuple[int, ...], axes: FloatArray | None
+    ) -> AnyArray:
         """Walk on for ``n_batches`` batches and return their counts (n, n_batches, k)."""
         n, k = walkers.clearance.shape
         parts = []
         for key, size in enumerate(_stretches(n_batches, length)):
             counts = np.zeros((n, size, k), np.int32)
-            self._run(walkers, self._steps(size * length, level, axes, key), counts)
+            self._run(walkers, self._steps(size * length, (*keys, key), axes), counts)
             parts.append(counts)
         return np.concatenate(parts, axis=1)
 
-    def _steps(self, n: int, level: int, along: FloatArray | None, key: int = 0) -> _Steps:
+    def _steps(self, n: int, keys: tuple[int, ...], along: FloatArray | None) -> _Steps:
         """Draw ``n`` steps: along the axes in turn, then in one random direction, and so on."""
         r = self._tessellation.dim
-        rng = stream(self._settings.seed, HIT_AND_RUN, level, key)
+        rng = stream(self._settings.seed, HIT_AND_RUN, *keys)
         axes = np.arange(n) % (r + 1)
         free = axes == r
         directions = rng.standard_normal((int(free.sum()), r))
@@ -242,7 +249,9 @@ class FittedHitAndRun(FittedEngine):
             np.vstack([normals.T, directions @ normals.T])
             for normals in (self._tessellation.functions.a, self._tessellation.region.walls)
         )
-        return _Steps(axes, directions, sites, walls, rng.random(n))
+        rounded = sites.astype(np.float32)
+        rates = np.stack([rounded, (sites - rounded).astype(np.float32)], axis=1)
+        return _Steps(axes, directions, rates, walls, rng.random(n))
 
     def _run(self, walkers: _Walkers, steps: _Steps, counts: AnyArray) -> None:
         from allegiance._kernels.walking import walk_cells

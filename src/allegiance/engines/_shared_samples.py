@@ -28,7 +28,7 @@ from ._base import (
 from ._tessellation import Tessellation
 
 #: With more sites than the first number, and up to the second or to this multiple of the dimensions, samples are chosen
-#: for each site: elsewhere choosing costs more than it saves (docs/decisions/0011-owner-banks.md).
+#: for each site: elsewhere choosing costs more than it saves (docs/dev/geometry.md).
 FEW_SITES, MANY_SITES, SITES_PER_DIMENSION = 16, 128, 8
 
 

@@ -158,7 +158,7 @@ def _lengths(X: Rows) -> FloatArray:
     return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
-#: Up to this many columns their correlations are used, above only their variances; docs/decisions/0008 has the
+#: Up to this many columns their correlations are used, above only their variances; docs/dev/geometry.md has the
 #: measurements.
 MOST_CORRELATED = 1024
 #: Rows, and entries, converted to float64 at a time where correlations are used.
