@@ -33,7 +33,7 @@ MODULES = {
         "StabilityCurveDisplay",
     ],
     "domains": ["Ball", "Box", "Polytope", "Space"],
-    "drift": ["Finding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles"],
+    "drift": ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles"],
     "engines": ["ClosedForm", "Exact", "HitAndRun", "PrecisionWarning", "SharedSamples"],
     "geometry": ["sample_polytope"],
     "influence": [
@@ -53,7 +53,7 @@ MODULES = {
 #: Modules whose ``__all__`` also holds names that serve the rest of the package.
 SHARED = {"drift", "io"}
 IN_MODULES = [f"{module}.{name}" for module, names in MODULES.items() for name in names]
-CALLED_BY_USERS = [*FUNCTIONS, *CLASSES, *(name for name in IN_MODULES if not name.startswith(("drift.P", "drift.F")))]
+CALLED_BY_USERS = [*FUNCTIONS, *CLASSES, *(name for name in IN_MODULES if not name.startswith(("drift.P", "drift.D")))]
 CALLED_BY_USERS = [name for name in CALLED_BY_USERS if not name.endswith(("PrecisionWarning", "io.load"))]
 
 ATTRIBUTES = ["affinity", "classes", "clusters", "label", "own_affinity", "priority", "replication"]

@@ -1,7 +1,7 @@
-"""Drift: what changed between two periods of data, labelled by one scorer, sorted by severity.
+"""Drift: changes between two periods of data that one scorer labels, sorted by severity.
 
-Tests compare the values of each column (unit and level), the means of clusters, the mix of clusters, and the share of
-atypical points. Atypical points that lie together form a new group.
+Tests compare the values of each column (unit and level), cluster means, cluster shares, and the share of atypical
+points. Atypical points that lie together form a new group.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io import Model
 
-__all__ = ["Finding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles", "profile_rows"]
+__all__ = ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles", "profile_rows"]
 
 #: Features compared one by one, and rows whose moments are computed at a time.
 _MAX_FEATURES, _BLOCK_ROWS = 1000, 8192
-#: Rows kept while a period is read: of all points, and of atypical ones.
+#: Sample sizes for one period, in rows: all points, and atypical points.
 _SAMPLE_ROWS, _ATYPICAL_ROWS = 4096, 1024
 #: Levels of the stored quantiles of each feature, and those of the middle 95%.
 _LEVELS = np.linspace(0.0, 1.0, 129)
 _MIDDLE = (_LEVELS > 0.025) & (_LEVELS < 0.975)
 #: Relative differences up to this are rounding, in single precision too.
 _ROUNDING = 1e-7
-#: Changes up to these do not matter: of a cluster's share (as a share of all points and of the cluster, whichever is
-#: smaller), of the share of atypical points, and of a mean in standard deviations.
+#: Largest changes that are ignored: in a cluster's share (as a share of all points and of the cluster, whichever is
+#: smaller), in the share of atypical points, and in a mean (in standard deviations).
 _SMALL_SHARE, _SMALL_PART, _SMALL_ATYPICAL, _SMALL_MOVE = 0.01, 0.1, 0.005, 0.1
-#: A unit change has at least this factor, and the widths of the distributions agree with it up to the second one.
+#: Smallest factor of a unit change, and the factor by which the widths of the distributions may deviate from it.
 _MIN_FACTOR, _WIDTH_TOLERANCE = 1.5, 1.3
-#: Distance of the distributions that may remain once a factor or an offset is undone, and the share of the points in
-#: clusters that move with the offset.
+#: Largest distance between the distributions after undoing a factor or an offset, and the smallest share of the points
+#: in clusters that move with the offset.
 _FACTOR_REST, _OFFSET_REST, _OFFSET_SHARE = 0.15, 0.05, 0.75
-#: A group of atypical points: its radius in standard deviations, its least number of sampled points, and their share.
+#: A group of atypical points: radius in standard deviations, minimum number of sampled points, and minimum share.
 _GROUP_RADIUS, _GROUP_POINTS, _GROUP_SHARE = 1.5, 10, 0.15
-_CLUSTERS_SHOWN = 20
+_MAX_CLUSTERS = 20
 
 
 # The profile of a period.
@@ -77,23 +77,23 @@ _CLUSTERS_SHOWN = 20
 )
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Counts, means and quantiles of a period. ``first + second`` is the profile of both sets of points.
+    """Counts, means and quantiles of one period. Profiles of disjoint sets of points add up with ``+``.
 
     Attributes
     ----------
     names
-        (d,) names of the features; empty if there are more than 1,000, which are not compared one by one.
+        (d,) feature names; empty for more than 1,000 features, which are not compared one by one.
     dates
         (d,) whether a feature is a date, in days since 1970-01-01.
     counts
-        (k + 1, 2) points and atypical points of each cluster; the last row is noise.
+        (k + 1, 2) numbers of points and of atypical points per cluster; the last row is noise.
     moments
-        (2, 3, k + 1, d) counts, means and sums of squared deviations of the features in each cluster, for its typical
-        and its atypical points.
+        (2, 3, k + 1, d) counts, means and sums of squared deviations of the features per cluster, first for its typical
+        points, then for its atypical ones.
     quantiles, n_values
-        (129, d) quantiles of each feature, and (d,) the number of values behind them; set by :meth:`without_rows`.
+        (129, d) quantiles of each feature, and (d,) the number of values they come from; set by :meth:`without_rows`.
     values, atypical
-        Samples of the rows and of the atypical rows. They are not saved.
+        Samples of all rows and of the atypical rows. They are not saved.
     """
 
     names: AnyArray
@@ -106,7 +106,7 @@ class Profile:
     atypical: RowSample | None = field(default=None, repr=False)
 
     def __add__(self, other: Profile) -> Profile:
-        """Return the profile of both sets of points, which must not overlap."""
+        """Return the profile of the union of two disjoint sets of points."""
         if self.values is None or self.atypical is None or other.values is None or other.atypical is None:
             raise ValueError("a saved profile has no rows, so nothing can be added to it.")
         return replace(
@@ -118,7 +118,7 @@ class Profile:
         )
 
     def without_rows(self) -> Profile:
-        """Return the same with quantiles instead of sampled rows: this is what is saved."""
+        """Return the form that is saved, with quantiles instead of sampled rows."""
         if self.values is None:
             return self
         values = dense(self.values.rows).astype(np.float64, copy=False)
@@ -132,7 +132,7 @@ class Profile:
         return int(self.counts[:, 0].sum())
 
     def by_cluster(self, *, typical: bool = False) -> FloatArray:
-        """Return counts, means and squares (3, k + 1, d) of the members of each cluster, or of its typical members."""
+        """Return counts, means and squares (3, k + 1, d) of all or only the typical members of each cluster."""
         return self.moments[0] if typical else _pool(self.moments)
 
     def overall(self) -> FloatArray:
@@ -158,26 +158,26 @@ def profile_rows(
     dates: Any = None,
     start: int = 0,
 ) -> Profile:
-    """Return the profile of rows: of a period, or of a part of it that is added to others.
+    """Return the profile of a period, or of some of its rows; profiles of parts can be added.
 
     Parameters
     ----------
     fitted
-        What labels new points: ``scorer.fitted_``.
+        The fitted object of a scorer: ``scorer.fitted_``.
     X
-        (n, d) the rows, which pass the transformers of the scorer once.
+        (n, d) the rows, before the scorer's transformers.
     result
-        Their scores, if known; X then does not pass the transformers if ``features`` are passed, too.
+        Their scores, if known. With ``features`` as well, X is not transformed.
     features, names, dates
-        (n, d) the columns to compare, (d,) their names, and which of them are dates, in days since 1970-01-01. By
-        default the numbers of X, in their own units.
+        (n, d) the columns to compare, (d,) their names, and (d,) whether each is a date, in days since 1970-01-01. By
+        default the numeric columns of X, in their own units.
     start
-        The number of the first row in the whole period.
+        The number of the first row within the whole period.
     """
     if fitted.influence == Kernel("precomputed"):
         raise ValueError("comparing periods needs points, but influence='precomputed' has only their kernel values.")
     if fitted.members is None:
-        raise ValueError("comparing periods needs the distances of members, which this scorer lacks: fit it again.")
+        raise ValueError("comparing periods needs member distances, which this scorer does not have: fit it again.")
     if result is None:
         codes, typicality = _typicality(fitted, fitted.prepare_input(X, named=features is None))
     else:
@@ -206,7 +206,7 @@ def profile_rows(
 
 
 def _typicality(fitted: Fitted, points: PreparedInput) -> tuple[IntArray, FloatArray]:
-    """Return the clusters (n,) of points, and their typicality (n,), without measuring volumes."""
+    """Return the cluster (n,) and the typicality (n,) of each point, without computing affinities."""
     located = fitted.locate(points.rows)
     codes = fitted.codes_of(points, located)
     distance, _ = distance_and_closeness(fitted.diagram, located, codes, fitted.specification.settings.threads)
@@ -220,7 +220,7 @@ def _member_counts(fitted: Fitted) -> IntArray:
 
 
 def _numbers(X: Any, names: AnyArray | None) -> Rows:
-    """Return the numbers (n, d) of X in their own units, NaN for anything that is not a number."""
+    """Return X (n, d) as numbers in their own units, NaN for all other values."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         columns = [frame[name] for name in (frame.columns if names is None else names)]
@@ -237,7 +237,7 @@ def _numbers(X: Any, names: AnyArray | None) -> Rows:
 
 
 def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
-    """Return counts, means and squares (3, g, d) of features (n, d) of points in groups (n,), ignoring NaN."""
+    """Return counts, means and squares (3, g, d) of features (n, d) by group (n,), ignoring NaN."""
     parts = []
     for start in range(0, max(groups.size, 1), _BLOCK_ROWS):
         rows, group = dense(features[start : start + _BLOCK_ROWS]), groups[start : start + _BLOCK_ROWS]
@@ -251,7 +251,7 @@ def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
 
 
 def _pool(parts: FloatArray, axis: int = 1) -> FloatArray:
-    """Merge counts, means and squares of several sets of points (m, 3, ...), or with the three along ``axis``."""
+    """Merge counts, means and squares of m sets of points (m, 3, ...); ``axis`` is the axis of the three."""
     number, mean, squares = np.moveaxis(parts, axis, 0)
     total = number.sum(axis=0)
     joint = (number * mean).sum(axis=0) / np.maximum(total, 1.0)
@@ -267,22 +267,23 @@ def _variance(moments: FloatArray) -> FloatArray:
 
 
 class Change(NamedTuple):
-    """How figures changed; each field is an array of one shape."""
+    """Values then and now, with intervals and p-values; all fields are arrays of the same shape."""
 
     then: FloatArray
     now: FloatArray
     low: FloatArray
-    """Of the 95% interval of ``now - then``."""
+    """Lower end of the 95% interval of ``now - then``."""
     high: FloatArray
+    """Upper end."""
     p: FloatArray
-    """Probability of a change this far beyond the allowed one if there is none."""
+    """Probability of a change this far beyond the allowed one if nothing changed."""
 
     def adjusted(self, tests: int) -> Change:
-        """Return the same with Bonferroni's correction."""
+        """Return a copy with Bonferroni-corrected p-values."""
         return self._replace(p=np.minimum(tests * self.p, 1.0))
 
     def at(self, *place: int) -> tuple[float, float, tuple[float, float]]:
-        """Return one figure then and now, and the interval of the difference."""
+        """Return one value then and now, and the interval of the difference."""
         then, now, low, high = (float(values[place]) for values in self[:4])
         return then, now, (low, high)
 
@@ -290,7 +291,7 @@ class Change(NamedTuple):
 def _judge(
     then: FloatArray, now: FloatArray, change: FloatArray, error: FloatArray, freedom: Any, allowed: tuple[Any, Any]
 ) -> Change:
-    """Judge changes with these standard errors by Student's t; changes within ``allowed`` do not count."""
+    """Test changes with Student's t distribution; changes within ``allowed`` do not count."""
     excess = np.maximum(np.maximum(change - allowed[1], allowed[0] - change), 0.0)
     half = stats.t.ppf(0.975, freedom) * error
     p = np.minimum(2.0 * stats.t.sf(excess / error, freedom), 1.0)
@@ -298,7 +299,7 @@ def _judge(
 
 
 def _compare_shares(then: AnyArray, now: AnyArray, n: tuple[Any, Any], allowed: tuple[Any, Any]) -> Change:
-    """Compare numbers of cases among ``n`` points by Agresti and Caffo's interval; without points nothing is known."""
+    """Compare case counts among ``n`` points with the Agresti-Caffo interval; NaN without points."""
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = ((cases + 1.0) / (total + 2.0) for cases, total in zip((then, now), n, strict=True))
         error = np.sqrt(a * (1.0 - a) / (n[0] + 2.0) + b * (1.0 - b) / (n[1] + 2.0))
@@ -307,31 +308,31 @@ def _compare_shares(then: AnyArray, now: AnyArray, n: tuple[Any, Any], allowed: 
 
 
 def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> Change:
-    """Compare counts, means and squares (3, ...) of then and now by Welch's test."""
+    """Compare counts, means and squares (3, ...) with Welch's test."""
     with np.errstate(invalid="ignore", divide="ignore"):
         first, second = _variance(then) / then[0], _variance(now) / now[0]
         error = np.sqrt(first + second)
         n1, n2 = (np.maximum(moments[0] - 1.0, 1.0) for moments in (then, now))
         freedom = error**4 / (first**2 / n1 + second**2 / n2)
         freedom = np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0)
-        # One value says nothing about the spread.
+        # A spread needs at least two values.
         error = np.where((then[0] < 2) | (now[0] < 2), np.nan, error)
         return _judge(then[1], now[1], now[1] - then[1], error, freedom, (-allowed, allowed))
 
 
 class Moves(NamedTuple):
-    """How far the means of clusters moved."""
+    """Changes of the cluster means."""
 
     change: Change
-    """(k, d), with p-values of single features."""
+    """(k, d) changes, with one p-value per feature."""
     shift: FloatArray
-    """(k, d) in standard deviations of then."""
+    """(k, d) changes in standard deviations of the first period."""
     p: FloatArray
-    """(k,) probability that any feature moves this far if none did."""
+    """(k,) probability that any feature changes this much by chance."""
 
 
 def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
-    """Compare the means of clusters; only typical members of clusters ``near`` (k + 1,) a group of atypical points."""
+    """Compare cluster means, using only typical members in clusters ``near`` (k + 1,) a group of atypical points."""
     first, second = (
         np.where(near[:, None], profile.by_cluster(typical=True), profile.by_cluster()) for profile in (then, now)
     )
@@ -342,7 +343,7 @@ def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     change = _compare_moments(first, second, allowed)
     moved = (np.abs(m2 - m1) > rounding) & (n1 > 0) & (n2 > 0)
     shift = np.divide(m2 - m1, np.maximum(spread, rounding), out=np.zeros_like(m1), where=moved)
-    # A few far points move the mean of all members, but not that of the typical ones, unless most are atypical.
+    # A few outliers move the mean of all members, but not that of the typical ones, unless most are atypical.
     far = (now.counts[:, 1] > now.counts[:, 0] / 2) & ~near
     first, second = (
         np.where(far[:, None], profile.by_cluster(), profile.by_cluster(typical=True)) for profile in (then, now)
@@ -353,16 +354,16 @@ def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
 
 
 def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> Change:
-    """Compare the shares (k + 2,) of atypical points by cluster, of noise and of all; only a rise counts.
+    """Compare the shares (k + 2,) of atypical points by cluster, in noise and overall; only an increase counts.
 
-    Points of the fit are rarely atypical, so the share expected of new members replaces a smaller one of then. It is
-    known only as precisely as the stored members allow.
+    Points of the fit are rarely atypical. If the first period has a smaller share than new members should have, the
+    expected share replaces it; its precision is limited by the number of stored members.
     """
     figures = []
     for profile in (then, now):
         for column in profile.counts.T:
             values = _with_total(column)
-            values[-1] -= values[-2]  # noise has no members to differ from
+            values[-1] -= values[-2]  # noise points cannot be atypical
             values[-2] = 0.0
             figures.append(values)
     n1, x1, n2, x2 = figures
@@ -377,23 +378,23 @@ def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> C
 
 
 def _with_total(by_cluster: AnyArray) -> FloatArray:
-    """Return figures (k + 2,) of clusters, noise and all points."""
+    """Return counts (k + 2,) of clusters, noise and all points."""
     return np.append(by_cluster, by_cluster.sum()).astype(np.float64)
 
 
 class Rescaling(NamedTuple):
-    """What happened to all values of a feature: now = factor * then + offset."""
+    """A linear change of all values of a feature: now = factor * then + offset."""
 
     factor: float = 1.0
     offset: float = 0.0
     difference: float = 0.0
-    """Kolmogorov-Smirnov distance of then and now."""
+    """Kolmogorov-Smirnov distance between the periods."""
     p: float = 1.0
 
 
 def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescaling]:
-    """Return for each feature whether all its values were rescaled or shifted."""
-    # One cluster that moves changes a distribution by no more than its share. Where many points are atypical, labels do
+    """Test each feature for a common factor or offset."""
+    # A single moving cluster changes a distribution by at most its share. If many points are atypical, the labels do
     # not show which clusters moved.
     most = then.counts[:-1, 0].max(initial=0) / then.n_points
     if now.counts[:, 1].sum() < now.n_points / 4:
@@ -422,7 +423,7 @@ def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescalin
 
 
 def _candidates(before: FloatArray, after: FloatArray, spread: float) -> list[tuple[float, float]]:
-    """Return factors and offsets that may turn one distribution into the other, the simplest first."""
+    """Return candidate factors and offsets that map one distribution to the other, the simplest first."""
     rounding = _ROUNDING * max(np.abs(before).max(), np.abs(after).max())
     widths = [float(np.abs(q[_MIDDLE] - np.median(q[_MIDDLE])).mean()) for q in (before, after)]
     widths = [
@@ -443,7 +444,7 @@ def _candidates(before: FloatArray, after: FloatArray, spread: float) -> list[tu
 
 
 def _ks_distance(first: FloatArray, second: FloatArray) -> float:
-    """Return a lower bound of the Kolmogorov-Smirnov distance of two distributions, from quantiles (q,)."""
+    """Return a lower bound of the Kolmogorov-Smirnov distance between two distributions, from their quantiles (q,)."""
     rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     places = np.concatenate([first, second])
     distance = 0.0
@@ -457,21 +458,21 @@ class Group(NamedTuple):
     """Atypical points that lie together: a new group, or a cluster that moved far away."""
 
     points: float
-    """Their number, estimated from the sample."""
+    """Number of points, estimated from the sample."""
     cluster: int
-    """The cluster that lost about as many points, or else the cluster that most of them are nearest to."""
+    """The cluster that lost about this many points; otherwise the cluster nearest to most of them."""
     taken: FloatArray
-    """(k + 1,) how many of them have the label of each cluster."""
+    """(k + 1,) number of points by label."""
     center: FloatArray
-    """(d,) their mean."""
+    """(d,) mean."""
     is_new: bool = True
-    """Whether no cluster lost as many points."""
+    """False if a cluster lost about this many points."""
 
 
 def _find_groups(then: Profile, now: Profile) -> list[Group]:
-    """Find groups among the atypical points of now, the largest first, and the clusters that they came from.
+    """Find groups of atypical points in the second period, largest first, and the clusters they came from.
 
-    A group at the far end of the cluster it is nearest to is left out if that cluster moved: its mean shows it.
+    A group at the far end of its nearest cluster is left out if that cluster moved: the change of its mean covers it.
     """
     spread = then.spread()
     used = spread > 0.0
@@ -507,7 +508,7 @@ def _find_groups(then: Profile, now: Profile) -> list[Group]:
 
 
 def _lost_points(then: Profile, now: Profile, outside: float) -> FloatArray:
-    """Return how many typical points each cluster (k,) surely lost, relative to all points ``outside`` groups."""
+    """Return the significant loss of typical points (k,) of each cluster, relative to points ``outside`` groups."""
     before, after = ((profile.counts[:-1, 0] - profile.counts[:-1, 1]).astype(float) for profile in (then, now))
     n = np.full_like(before, then.n_points), np.full_like(before, outside)
     change = _compare_shares(before, np.minimum(after, outside), n, (0.0, 0.0))
@@ -518,9 +519,9 @@ def _lost_points(then: Profile, now: Profile, outside: float) -> FloatArray:
 def _compare_mix(
     then: Profile, now: Profile, groups: list[Group], leak: float = 0.0, gone: Sequence[int] = ()
 ) -> Change:
-    """Compare the shares (k + 2,) of clusters among those that are not ``gone``; a change by ``leak`` is allowed.
+    """Compare the shares (k + 2,) of clusters, without those in ``gone``; changes up to ``leak`` are allowed.
 
-    Points of groups are left out, or counted in the cluster they came from.
+    Points in new groups are left out; points in moved groups count for the cluster they came from.
     """
     counts = []
     for profile in (then, now):
@@ -542,51 +543,51 @@ def _compare_mix(
 # The comparison.
 
 
-class Finding(NamedTuple):
+class DriftFinding(NamedTuple):
     """A change that is larger than chance and large enough to matter."""
 
     kind: str
     """"unit", "shifted", "new cluster", "vanished", "moved", "mix" or "atypical"."""
     clusters: tuple[Any, ...]
-    """Labels of the clusters that changed; for a new one, that of the nearest; -1 is noise. Empty for all points."""
+    """Labels of the clusters that changed (for a new cluster, the nearest one; -1 is noise); empty for all points."""
     feature: str | None
-    """The feature that changed, or changed most; None if none did."""
+    """The feature that changed most; None if none did."""
     then: float
-    """A share of the points; a mean for "moved" and "shifted"; 1 for "unit"."""
+    """The share of points; the mean for "moved" and "shifted"; 1 for "unit"."""
     now: float
-    """The same; the factor for "unit"."""
+    """The same in the second period; the factor for "unit"."""
     interval: tuple[float, float] | None
     """95% interval of ``now - then``; None for "unit" and "shifted"."""
     p_value: float
-    """Adjusted for all comparisons."""
+    """p-value, Bonferroni-corrected for all comparisons."""
     severity: float
-    """The smallest share of the points that must have changed, from 0 to 1."""
+    """Lower bound of the share of points that changed, from 0 to 1."""
     sentence: str
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PeriodComparison(CardMixin):
-    """What changed between two periods of data that one scorer labelled.
+    """The changes between two periods of data that one scorer labels.
 
     ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.
 
     Attributes
     ----------
     findings
-        What changed, the most severe first; empty if nothing changed.
+        The changes, most severe first; empty if nothing changed.
     classes
-        (k,) labels of the clusters.
+        (k,) cluster labels.
     then, now
         The profiles of both periods.
     level
-        The probability of any finding at all if nothing changed.
+        The probability of at least one finding if nothing changed.
 
     See Also
     --------
-    compare_periods : Returns it, with an example.
+    compare_periods : Compare two periods, with an example.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[DriftFinding, ...]
     classes: AnyArray
     then: Profile = field(repr=False)
     now: Profile = field(repr=False)
@@ -603,7 +604,7 @@ class PeriodComparison(CardMixin):
 
     @property
     def severity(self) -> float:
-        """The largest severity of a finding: the smallest share of the points that must have changed."""
+        """The largest severity of all findings, a lower bound of the share of points that changed."""
         return max((finding.severity for finding in self.findings), default=0.0)
 
     def frame(self) -> Any:
@@ -617,15 +618,15 @@ class PeriodComparison(CardMixin):
         return self._frame.build(columns | {"cluster": np.array([str(label) for label in columns["cluster"]])})
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
-        """Return the features whose means moved most, in the clusters that findings name.
+        """Return the features whose means changed most, in the clusters named by the findings.
 
         Columns are ``cluster``, ``feature``, ``then``, ``now``, ``low`` and ``high`` (the 95% interval of the
-        difference) and ``shift`` (in standard deviations of then). Dates are days since 1970-01-01.
+        difference) and ``shift`` (in standard deviations of the first period). Dates are days since 1970-01-01.
 
         Parameters
         ----------
         cluster
-            The label of one cluster. By default all that findings name, or every cluster if they name none.
+            The label of one cluster. By default all clusters named by findings, or every cluster if there are none.
         n
             The number of features per cluster; None for all.
         """
@@ -634,7 +635,7 @@ class PeriodComparison(CardMixin):
         return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values for JSON; unknown figures are None."""
+        """Return the comparison as plain values for JSON; unknown values are None."""
         columns = self._clusters()
         clusters = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         return {
@@ -698,12 +699,12 @@ class PeriodComparison(CardMixin):
         *rows, total = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         rows.sort(key=lambda row: (min(row["share_p"], row["atypical_p"]), -abs(row["moved_by"])))
         cells = []
-        for row in [*rows[:_CLUSTERS_SHOWN], total]:
+        for row in [*rows[:_MAX_CLUSTERS], total]:
             pairs = [(row[f"{name}_then"], row[f"{name}_now"]) for name in ("share", "atypical")]
             texts = [" to ".join("-" if x != x else f"{x:.1%}" for x in pair) for pair in pairs]
             moved = f"{row['moved']} {row['moved_by']:+.1f} sd" if row["moved"] else ""
             cells.append((str(row["cluster"]), *texts, moved))
-        hidden = len(rows) - _CLUSTERS_SHOWN
+        hidden = len(rows) - _MAX_CLUSTERS
         more = f"... and {hidden:,} more clusters, which changed less" if hidden > 0 else ""
         title = f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
         headings, left = ("cluster", "share", "atypical", "moved most"), ("cluster", "moved most")
@@ -723,35 +724,35 @@ def _plain(value: Any) -> Any:
 def compare_periods(
     scorer: AffinityScorer | Model, X_then: Any, X_now: Any, *, level: float = 0.05, verbose: Verbose = False
 ) -> PeriodComparison:
-    """Compare two periods of data that a scorer labels, and report what changed.
+    """Compare two periods of data with one scorer, and report what changed.
 
-    Points of both periods are labelled as new ones; no affinity is measured. The unit and the level of each feature,
-    the means of the clusters, the mix of clusters and the share of atypical points (typicality below 1%) are compared.
-    A finding is a change that is larger than chance and large enough to matter: more than a percentage point of a
-    share, or a tenth of a standard deviation.
+    The scorer labels the points of both periods as new points; affinities are not computed. The comparison covers the
+    unit and level of each feature, the cluster means, the cluster shares, and the share of atypical points (typicality
+    below 1%). A finding is a change larger than chance and large enough to matter: more than one percentage point of
+    a share, or 0.1 standard deviations.
 
     Parameters
     ----------
     scorer
         A fitted scorer, or a model for tables.
     X_then
-        (n, d) points of the first period, often those of the fit; None for the baseline that ``keep_baseline`` stored.
+        (n, d) points of the first period, often the training data; None uses the baseline from ``keep_baseline``.
     X_now
-        (m, d) points of the second period: like X_then an array, a sparse matrix, a frame or a Dask collection.
+        (m, d) points of the second period. Both periods may be arrays, sparse matrices, frames or Dask collections.
     level
-        The probability of any finding at all if nothing changed.
+        The probability of at least one finding if nothing changed.
     verbose
         Whether to show progress.
 
     Returns
     -------
     PeriodComparison
-        Findings, the most severe first, and the figures behind them.
+        Findings, most severe first, and the values they are based on.
 
     Notes
     -----
-    Rows are assumed to be independent. If rows belong together, such as several of one customer, chance is
-    underestimated: compare one row of each.
+    Rows are assumed to be independent. If they are not, for example because customers have several rows, the tests
+    report too many changes: compare one row per customer.
 
     Examples
     --------
@@ -793,18 +794,18 @@ def compare_profiles(
     Parameters
     ----------
     fitted
-        What labelled the points of both: ``scorer.fitted_``.
+        The fitted object of the scorer: ``scorer.fitted_``.
     then, now
-        The profiles. ``now`` must still have its sampled rows: it must not have been saved.
+        The profiles. ``now`` needs its sampled rows, so it must not come from a file.
     level
-        The probability of any finding at all if nothing changed.
+        The probability of at least one finding if nothing changed.
     frame
         The type of the returned frames; pandas by default.
     """
     level = check_number(level, "level", low=0.0, high=1.0)
     for name, profile in (("X_then", then), ("X_now", now)):
         if not profile.n_points:
-            raise ValueError(f"{name} has no points: there is nothing to compare.")
+            raise ValueError(f"{name} has no points, so there is nothing to compare.")
     groups = _find_groups(then, now)
     near = np.sum([group.taken for group in groups], axis=0) > 0.0 if groups else np.zeros(len(then.counts), bool)
     moves = _compare_means(then, now, near)
@@ -816,7 +817,7 @@ def compare_profiles(
     mix, atypical = mix.adjusted(tests), atypical.adjusted(tests)
     columns = [each._replace(p=min(tests * each.p, 1.0)) for each in columns]
     findings = [_column_finding(then, now, i, each) for i, each in enumerate(columns) if each.p <= level]
-    if not findings:  # otherwise labels of then and now are not comparable
+    if not findings:  # after a change of unit or level, labels are not comparable
         findings, left = _group_findings(fitted.classes, then, now, groups, atypical, level)
         vanished = (mix.p <= level) & (mix.now <= _SMALL_PART * mix.then)
         gone = set(np.flatnonzero(vanished[: fitted.classes.size]).tolist()) - left
@@ -834,28 +835,28 @@ def compare_profiles(
     )
 
 
-def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> Finding:
-    """Report a column whose unit or level changed in all clusters."""
+def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> DriftFinding:
+    """Return the finding about a column whose unit or level changed in all clusters."""
     name = str(then.names[i])
     if column.factor == 1.0:
         first, second = (float(profile.overall()[1, i]) for profile in (then, now))
         verb = "rose" if column.offset > 0 else "fell"
         by = f"{abs(column.offset):.4g}" + " days" * bool(then.dates[i])
         text = f"{name} {verb} by {by} in all clusters {_average(then, i, first, second)}"
-        return Finding("shifted", (), name, first, second, None, column.p, column.difference, text)
+        return DriftFinding("shifted", (), name, first, second, None, column.p, column.difference, text)
     power = 10.0 ** round(float(np.log10(column.factor)))
     factor = power if power != 1.0 and abs(column.factor / power - 1.0) <= 0.05 else column.factor
     shift = f" and shifted by {column.offset:+.4g}" if column.offset else ""
     by = f"{factor:,.0f}" if factor >= 100.0 else f"{factor:.3g}"
     text = f"{name} was multiplied by {by}{shift} (a change of unit?). Convert it back and compare again"
-    return Finding("unit", (), name, 1.0, column.factor, None, column.p, column.difference, text)
+    return DriftFinding("unit", (), name, 1.0, column.factor, None, column.p, column.difference, text)
 
 
 def _group_findings(
     classes: AnyArray, then: Profile, now: Profile, groups: list[Group], atypical: Change, level: float
-) -> tuple[list[Finding], set[int]]:
-    """Report new groups, and clusters that moved far away; also return the numbers of the latter."""
-    findings: list[Finding] = []
+) -> tuple[list[DriftFinding], set[int]]:
+    """Return findings about new groups and about clusters that moved far away, and the numbers of the latter."""
+    findings: list[DriftFinding] = []
     left: set[int] = set()
     spread, known = then.spread(), then.by_cluster(typical=True)[1]
     for group in groups:
@@ -873,21 +874,21 @@ def _group_findings(
                 f"New cluster: {share:.1%} of the points ({round(group.points):,}) lie together in a region with no "
                 f"earlier data, nearest to cluster {label}, from which they differ in {_shifts(then, shift)}"
             )
-            findings.append(Finding("new cluster", (label,), feature, 0.0, share, interval, p, share, text))
+            findings.append(DriftFinding("new cluster", (label,), feature, 0.0, share, interval, p, share, text))
             continue
         left.add(group.cluster)
         half = Z95 * spread[first] / np.sqrt(max(group.points, 1.0))
         interval = (float(offset[first] - half), float(offset[first] + half))
         means = float(known[group.cluster, first]), float(group.center[first])
         text = f"Cluster {label} moved to a region with no earlier data: {_shifts(then, shift)}"
-        findings.append(Finding("moved", (label,), feature, *means, interval, p, share, text))
+        findings.append(DriftFinding("moved", (label,), feature, *means, interval, p, share, text))
     return findings, left
 
 
 def _move_findings(
     classes: AnyArray, then: Profile, now: Profile, moves: Moves, left: set[int], gone: set[int], level: float
-) -> tuple[list[Finding], set[int]]:
-    """Report moved means, one finding for all clusters that moved along one feature; also return their numbers."""
+) -> tuple[list[DriftFinding], set[int]]:
+    """Return findings about moved means, one for all clusters that moved along a feature, and the cluster numbers."""
     shift = moves.shift
     if not shift.shape[1]:
         return [], set()
@@ -896,7 +897,7 @@ def _move_findings(
     severity = now.counts[:-1, 0] / now.n_points * special.erf(np.abs(by) / np.sqrt(8.0))
     which = (moves.p <= level) & (np.abs(by) >= _SMALL_MOVE)
     which[sorted(left | gone)] = False
-    # Points that a moving cluster loses to others, or takes from them, move the means of those, too.
+    # A moving cluster exchanges points with its neighbors, which changes their means, too.
     n = np.full(first.size, float(then.n_points)), np.full(first.size, float(now.n_points))
     raw = _compare_shares(then.counts[:-1, 0], now.counts[:-1, 0], n, (0.0, 0.0))
     exchanged = np.sign(raw.now - raw.then) * (raw.p <= 0.01)
@@ -920,19 +921,19 @@ def _move_findings(
             span = f"{by[numbers[-1]]:+.1f} to {by[lead]:+.1f} sd"
             text = f"{len(labels)} clusters ({listed}) moved along {feature}, by {span}"
         p, severe = float(moves.p[numbers].min()), float(severity[numbers].sum())
-        findings.append(Finding("moved", labels, feature, before, after, interval, p, severe, text))
+        findings.append(DriftFinding("moved", labels, feature, before, after, interval, p, severe, text))
     return findings, set(np.flatnonzero(which).tolist())
 
 
 def _mix_findings(
     classes: AnyArray, mix: Change, rest: Change, moved: set[int], gone: set[int], level: float
-) -> list[Finding]:
-    """Report clusters that vanished, or otherwise grew or shrank beyond the exchange with moved clusters."""
+) -> list[DriftFinding]:
+    """Return findings about clusters that vanished, or grew or shrank beyond the exchange with moved clusters."""
     findings = []
     for number in sorted(gone):
         (then, now, interval), label = mix.at(number), _label(classes, number)
         text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
-        findings.append(Finding("vanished", (label,), None, then, now, interval, float(mix.p[number]), then, text))
+        findings.append(DriftFinding("vanished", (label,), None, then, now, interval, float(mix.p[number]), then, text))
     by = np.abs(rest.now - rest.then)
     listed = [i for i in np.argsort(-by).tolist() if rest.p[i] <= level and i not in moved]
     if not listed:
@@ -944,15 +945,15 @@ def _mix_findings(
     ]
     text = ", ".join(parts) + (f", and {len(listed) - 3} more changed" if len(listed) > 3 else "")
     if findings:
-        # The points of a cluster that merged into another one are not a second change.
+        # If a cluster merged into another one, the growth of the other is not a second change.
         return [*findings[:-1], findings[-1]._replace(sentence=f"{findings[-1].sentence}; of the remaining, {text}")]
     labels, (then, now, interval) = tuple(_label(classes, i) for i in listed), rest.at(listed[0])
     severity, p = float(by[:-1].sum() / 2.0), float(rest.p[listed[0]])
-    return [Finding("mix", labels, None, then, now, interval, p, severity, f"The mix of clusters changed: {text}")]
+    return [DriftFinding("mix", labels, None, then, now, interval, p, severity, f"The mix of clusters changed: {text}")]
 
 
-def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> list[Finding]:
-    """Report that there are more atypical points."""
+def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> list[DriftFinding]:
+    """Return the finding that there are more atypical points."""
     hits = np.flatnonzero(atypical.p <= level).tolist()
     if not hits:
         return []
@@ -964,7 +965,7 @@ def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> lis
     where = f" in cluster {labels[0]}" if number != total else f", most of all in cluster {labels[0]}" if labels else ""
     text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
     rise = max(float(np.nan_to_num(atypical.now[-1] - atypical.then[-1])), 0.0)
-    return [Finding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), rise, text)]
+    return [DriftFinding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), rise, text)]
 
 
 def _label(classes: AnyArray, number: int) -> Any:
@@ -974,7 +975,7 @@ def _label(classes: AnyArray, number: int) -> Any:
 
 
 def _value(profile: Profile, i: int, value: float) -> str:
-    """Return a value of a feature as text: a date as a date."""
+    """Return a feature value as text, dates in ISO format."""
     return str(np.datetime64(round(value), "D")) if profile.dates[i] else f"{value:.4g}"
 
 
@@ -983,7 +984,7 @@ def _average(profile: Profile, i: int, then: float, now: float, name: str = "") 
 
 
 def _shifts(profile: Profile, shift: FloatArray) -> str:
-    """Return the features that moved most, and by how many standard deviations."""
+    """Return the features with the largest changes, in standard deviations, as text."""
     order = np.argsort(-np.abs(shift), kind="stable")[:3]
     large = [i for i in order if abs(shift[i]) >= max(_SMALL_MOVE, abs(shift[order[0]]) / 5)]
     return ", ".join(f"{profile.names[i]} {shift[i]:+.1f} sd" for i in large)

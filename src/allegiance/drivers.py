@@ -21,37 +21,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Drivers", "Finding", "drivers", "duplicates_text", "same_content"]
 
-#: Rows of the sample that the tree is fitted on, its cells, and the columns it chooses from.
+#: Limits of the sample that the tree is fitted on: rows, cells, and columns.
 _MAX_TREE_ROWS, _MAX_TREE_CELLS, _MAX_TREE_COLUMNS = 10_000, 1_000_000, 100
 #: Columns compared in pairs, and distinct values of columns compared as categories.
 _MAX_PAIRED, _MAX_CATEGORIES = 100, 50
 #: Folds of the cross-validation, the fidelity of a rule that reproduces the labels, and one not worth printing.
 _FOLDS, _FAITHFUL, _UNFAITHFUL = 3, 0.95, 0.75
-#: Share of the separation from which one column decides, of the columns of a short rule, and of a driver.
+#: Smallest share of the separation of a column that decides alone, of the columns in a short rule, and of a driver.
 _DECIDES, _RULE_SHARE, _DRIVER = 0.6, 0.6, 0.05
-#: Columns of a short rule, and share of the rows in one giant cluster; members of a tiny cluster.
+#: Maximum columns of a short rule, minimum share of rows in a giant cluster, maximum members of a tiny cluster.
 _SHORT_RULE, _GIANT, _TINY = 3, 0.95, 4
-#: Correlation of numbers and symmetric uncertainty of categories from which two columns hold the same.
+#: Correlation of numbers, and symmetric uncertainty of categories, from which two columns count as duplicates.
 _CORRELATED, _ONE_TO_ONE = 0.985, 0.97
+#: Microseconds.
 _DAY = 86_400e6
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One fact about a table or a clustering that its user should know.
+    """A problem or remarkable fact about a table or a clustering.
 
     Attributes
     ----------
     kind
-        What it is about in one word, such as "time", "duplicates" or "sentinel".
+        The topic in one or two words, such as "time", "duplicates" or "sentinel".
     columns
         The columns concerned; empty for the whole table.
     text
         One or two sentences.
     remedy
-        What to type to change it; empty if there is nothing to change.
+        The option or code that resolves it; empty if there is none.
     level
-        "error" (must be solved first), "warning" (changes the answer) or "note".
+        "error" (must be resolved first), "warning" (changes the answer) or "note".
     """
 
     kind: str
@@ -117,7 +118,7 @@ class Drivers(CardMixin):
         Parameters
         ----------
         most
-            Number of columns to name, and of lines of the rule.
+            Maximum number of columns, and of lines of the rule.
         """
         if not self.shares:
             return ["No column differs between the clusters."]
@@ -184,17 +185,17 @@ def drivers(
     labels
         (n,) the labels, -1 for noise, or a result of ``trust`` or ``affinity``.
     data
-        (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
-        With ``plan``, its matrix, or what the plan was made for.
+        (n, d) the clustered data: an array, a sparse matrix, or a frame of numbers, dates and categories. With
+        ``plan``, its matrix or its table.
     plan
-        The ``FeaturePlan`` of a table, which knows dates, categories, missing values and units.
+        The ``FeaturePlan`` of a table, which describes dates, categories, missing values and units.
     names
         Names of the columns of an array; by default x0, x1, ...
     ids
         (n,) identifiers of the rows, to list the members of tiny clusters; by default the index, or row numbers.
     scale
-        Whether to standardize the columns; by default only for frames with dates or categories. A matrix of a plan
-        stays as it is.
+        Whether to standardize the columns; by default only for frames with dates or categories. With ``plan`` it is
+        ignored.
 
     Returns
     -------
@@ -223,7 +224,7 @@ def drivers(
     like = FrameLike.of(data).without_index()
     if classes.size < 2:
         return Drivers({}, "", (), np.nan, (), like)
-    # The order of the classes follows the data, so that the tree does not depend on the names of labels.
+    # Sort the classes by their data, so that the tree does not depend on label names.
     place, sizes = features.positions(), np.bincount(codes)
     order = np.lexsort((np.bincount(codes, place) / sizes, -sizes))
     classes, codes = classes[order], np.argsort(order)[codes]
@@ -237,7 +238,7 @@ def drivers(
 
 @dataclass
 class _Feature:
-    """One column of the user's data: its columns in the matrix, and what they mean."""
+    """One column of the user's data and its columns in the matrix."""
 
     name: str
     kind: str  # "number", "date" or "category"
@@ -253,7 +254,7 @@ class _Feature:
 
 @dataclass
 class _Features:
-    """The matrix (n, d) that was clustered, its columns, and how its numbers become those of the user."""
+    """The clustered matrix (n, d), its columns, and the scale that converts it to the user's units."""
 
     matrix: Any
     columns: list[_Feature]
@@ -261,7 +262,7 @@ class _Features:
     spread: FloatArray
 
     def keep(self, rows: BoolArray) -> None:
-        """Drop all rows but these."""
+        """Keep only these rows."""
         if not rows.all():
             self.matrix = self.matrix[np.flatnonzero(rows)]
 
@@ -283,7 +284,7 @@ class _Features:
         return mean, np.sqrt(np.maximum(np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel() - mean**2, 0.0))
 
     def positions(self) -> FloatArray:
-        """Return a number (n,) per row that does not depend on row order, to draw samples and folds by."""
+        """Return a sort key (n,) per row that does not depend on row order, for samples and folds."""
         direction = np.random.default_rng(0).normal(size=self.matrix.shape[1])
         std = self.moments[1]
         direction /= np.where(std > 0, std, 1.0)
@@ -297,7 +298,7 @@ class _Features:
         if is_sparse(self.matrix):
             means = np.asarray((members @ self.matrix).todense()) / sizes[:, None]
         else:
-            # In blocks: the centered copy of a large matrix would double the memory.
+            # In blocks: a centered copy of a large matrix would double the memory.
             sums = np.zeros((sizes.size, self.matrix.shape[1]))
             for start in range(0, n, 65_536):
                 rows = slice(start, start + 65_536)
@@ -306,7 +307,7 @@ class _Features:
         return np.asarray((sizes[:, None] * (means - mean) ** 2).sum(axis=0))
 
     def shares(self, separation: FloatArray) -> dict[str, float]:
-        """Return the share of each column of the user, largest first."""
+        """Return the share of each of the user's columns, largest first."""
         total = float(separation.sum())
         if not total > 0:
             return {}
@@ -314,7 +315,7 @@ class _Features:
         return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
     def column_of(self, place: int) -> _Feature:
-        """Return the column of the user that a column of the matrix belongs to."""
+        """Return the user's column that a matrix column belongs to."""
         starts = [one.at for one in self.columns]
         return self.columns[int(np.searchsorted(starts, place, side="right")) - 1]
 
@@ -327,7 +328,7 @@ class _Features:
 def _features(
     data: Any, plan: Any, names: Iterable[str] | None, labels: AnyArray, scale: bool | None
 ) -> tuple[_Features, IntArray]:
-    """Return the features of the data in any form, and the rows (m,) that have them."""
+    """Return the features of data in any form, and the numbers (m,) of the usable rows."""
     n_rows = labels.size
     usable = np.arange(n_rows)
     if plan is not None:
@@ -351,7 +352,7 @@ def _features(
 
 
 def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
-    """Return the columns of a table plan; missing values count as in the table it was made for."""
+    """Return the columns of a table plan, with the missing values of the plan's table."""
     columns, at = [], 0
     for column in plan.features:
         missing = column.n_missing / max(plan.n_rows, 1)
@@ -363,7 +364,7 @@ def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
 
 
 def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _Features:
-    """Return the columns of an array or a sparse matrix, named as given or x0, x1, ..."""
+    """Return the columns of an array or a sparse matrix, by default named x0, x1, ..."""
     matrix = data.tocsr() if is_sparse(data) else np.asarray(data, dtype=np.float64)
     if matrix.ndim != 2:
         raise ValueError(f"data must be 2-D, got shape {matrix.shape}.")
@@ -377,9 +378,9 @@ def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _
 
 
 def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Features:
-    """Return the columns of a frame: numbers, dates in days, categories as one column each; other columns are left out.
+    """Return the columns of a frame: numbers, dates in days, and one-hot encoded categories.
 
-    A column that repeats the labels is left out too.
+    Other columns, and columns that repeat the labels, are left out.
     """
     columns, blocks, at = list[_Feature](), list[FloatArray](), 0
     texts = labels.astype(str)
@@ -407,7 +408,7 @@ def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Features:
 
 
 def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bool) -> _Features:
-    """Join columns, fill gaps with medians, and scale each column of the user to variance 1 in total."""
+    """Join columns, fill gaps with medians, and scale each of the user's columns to a total variance of 1."""
     spread = np.ones(sum(block.shape[1] for block in blocks))
     for i, (block, one) in enumerate(zip(blocks, columns, strict=True)):
         gaps = ~np.isfinite(block)
@@ -430,7 +431,7 @@ def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bo
 def _fit_rule(
     features: _Features, codes: IntArray, classes: AnyArray, separation: FloatArray, place: FloatArray
 ) -> tuple[str, tuple[str, ...], float]:
-    """Return the smallest tree that reproduces the labels: its text, its columns, its cross-validated fidelity."""
+    """Return the text, the columns and the cross-validated fidelity of the smallest tree that reproduces the labels."""
     from sklearn.tree import DecisionTreeClassifier
 
     mean, std = features.moments
@@ -443,7 +444,7 @@ def _fit_rule(
     most = max(min(_MAX_TREE_ROWS, _MAX_TREE_CELLS // chosen.size), 1_000)
     rows = np.argsort(place, kind="stable")[:: max(1, -(-n // most))]
     X = features.matrix[rows][:, chosen]
-    # Trees compare single-precision numbers: standardized columns lose nothing that matters.
+    # Trees compare single-precision numbers, so columns are standardized first.
     X = ((X.toarray() if is_sparse(X) else X) - mean[chosen]) / std[chosen]
     X, y, fold = X.astype(np.float32), codes[rows], np.arange(rows.size) % _FOLDS
     sizes = np.arange(max(k, 2), 2 * k + 2)
@@ -459,7 +460,7 @@ def _fit_rule(
         best = tree.classes_[tree.tree_.value[:, 0, :].argmax(axis=1)]
         node_of = np.repeat(np.arange(path.shape[0]), np.diff(path.indptr))
         for j, leaves in enumerate(sizes):
-            # Trees grow best first, two nodes at a time: the first 2m - 1 nodes are the tree with m leaves.
+            # Trees grow best-first, two nodes at a time, so the first 2m - 1 nodes are the tree with m leaves.
             last = np.zeros(path.shape[0], dtype=np.int64)
             inside = path.indices < 2 * leaves - 1
             np.maximum.at(last, node_of[inside], path.indices[inside])
@@ -472,7 +473,7 @@ def _fit_rule(
 
 
 def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -> tuple[list[str], list[str]]:
-    """Return a tree as an ordered list of rules: the smaller branch first, the other one needs no condition."""
+    """Return a tree as an ordered list of rules: the smaller branch first, the other one without a condition."""
     lines, used = list[str](), list[str]()
 
     def leaves(node: int) -> list[int]:
@@ -487,10 +488,10 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
         name, *texts = condition(node)
         used.append(name)
-        # The branch described by "=" or ">" comes first if both have as many leaves.
+        # If both branches have the same number of leaves, the one with "=" or ">" is first.
         right_first = len(leaves(right)) <= len(leaves(left))
         first, second = (right, left) if right_first else (left, right)
-        # A second bound of the same kind replaces the first: it is tighter.
+        # A second bound of the same kind is tighter and replaces the first.
         bound = texts[right_first].rpartition(" ")[0]
         walk(first, conditions | {bound: texts[right_first]})
         walk(second, conditions)
@@ -502,7 +503,7 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
 def _condition(
     features: _Features, tree: Any, node: int, X: AnyArray, chosen: IntArray, rows: IntArray
 ) -> tuple[str, str, str]:
-    """Return the column of a split, and its conditions for the left and the right branch in the user's units."""
+    """Return the column of a split, and the conditions of its left and right branch in the user's units."""
     place = int(tree.feature[node])
     column = features.column_of(int(chosen[place]))
     name = column.name
@@ -537,15 +538,15 @@ def _between(low: float, high: float, kind: str) -> str:
 
 
 def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[int]]:
-    """Return the groups of columns that hold the same information, by place.
+    """Return groups of columns with the same information, by position.
 
     Parameters
     ----------
     numbers
         (n, d) columns of numbers, compared by their correlation.
     codes
-        Further columns of (n,) categories as codes, compared by their symmetric uncertainty. They count from d on.
-        Columns of numbers with few distinct values are compared with them, too.
+        Columns of (n,) category codes, compared by their symmetric uncertainty; their positions start at d. Numbers
+        with few distinct values are also compared with them.
     """
     n, d = numbers.shape
     close = np.zeros((d + len(codes), d + len(codes)), dtype=bool)
@@ -580,7 +581,7 @@ def _flags(
 
     def drop(names: Iterable[str]) -> str:
         if has_plan:
-            return f"--drop {_quoted(','.join(names))}"
+            return f"--drop {_quote(','.join(names))}"
         return f"data.drop(columns={list(names)!r})"
 
     shares, flags = result.shares, list[Finding]()
@@ -599,7 +600,7 @@ def _flags(
         flags.append(Finding("tiny clusters", (), f"{text} Check these rows for errors."))
     times = [n for n in shares if (by_name[n].kind == "date" or by_name[n].is_counter) and is_driver[n]]
     if times and d > 1:
-        text = f"The clusters follow time ({_listed(times)}). Such clusters do not carry over to new data."
+        text = f"The clusters follow time ({_join_names(times)}). Such clusters do not carry over to new data."
         flags.append(Finding("time", tuple(times), text, drop(times)))
     if d > 2 and shares[top] >= _DECIDES and top not in times:
         text = f"One column decides: {top} accounts for {shares[top]:.0%} of the separation between the clusters."
@@ -617,18 +618,20 @@ def _flags(
         and not any(flag.kind == "one column" for flag in flags)
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
-        flags.append(Finding("short rule", used, f"{text} ({_listed(used)}); the others hardly matter.", drop(used)))
+        flags.append(
+            Finding("short rule", used, f"{text} ({_join_names(used)}); the others hardly matter.", drop(used))
+        )
     for group in _duplicate_drivers(features, is_driver):
         flags.append(Finding("duplicates", group, duplicates_text(group), drop(group[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:
-        text = f"More than half of the values of {_listed(gaps)} are missing, yet the clusters depend on them."
+        text = f"More than half of the values of {_join_names(gaps)} are missing, yet the clusters depend on them."
         flags.append(Finding("missing", tuple(gaps), text, drop(gaps)))
     return flags
 
 
 def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[tuple[str, ...]]:
-    """Return the groups of drivers that hold the same information."""
+    """Return groups of drivers with the same information."""
     columns = [one for one in features.columns if is_driver.get(one.name)][:_MAX_PAIRED]
     rows = np.arange(features.matrix.shape[0])[:: max(1, features.matrix.shape[0] // _MAX_TREE_ROWS)]
     columns.sort(key=lambda one: one.kind == "category")
@@ -639,15 +642,15 @@ def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[
 
 
 def duplicates_text(names: Sequence[str]) -> str:
-    """Return a sentence about columns that hold the same information."""
+    """Return a sentence about columns with the same information."""
     times = "twice" if len(names) == 2 else f"{len(names)} times"
-    return f"{_listed(names)} hold the same information, which counts {times}."
+    return f"{_join_names(names)} hold the same information, which counts {times}."
 
 
-def _quoted(text: str) -> str:
-    """Return text as one word of a command line."""
+def _quote(text: str) -> str:
+    """Return text quoted for the command line if needed."""
     return text if text.replace("_", "").replace(",", "").isalnum() else f'"{text}"'
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

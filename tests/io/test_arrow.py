@@ -81,7 +81,7 @@ def test_frames_that_speak_arrow_are_taken(scorer, table):
 def test_what_cannot_be_scored_is_named(scorer, table):
     with pytest.raises(TableError, match="has no column 'b'"):
         scorer.score_arrow(table.drop(["b"]))
-    with pytest.raises(TableError, match="'trust', which is also a column of scores"):
+    with pytest.raises(TableError, match="'trust', which is also a score column"):
         scorer.score_arrow(table, keep={"id": "trust"})
     with pytest.raises(TableError, match="must be a path, a list of paths or a frame, got list"):
         scorer.score_arrow([1, 2])

@@ -191,7 +191,7 @@ def test_a_later_table_is_read_as_the_first_one_was(tmp_path):
     output = " ".join(plan.check(later))
     np.testing.assert_array_equal(plan.matrix(later), [[0, 1, 6, 7], [1, 0, 4, 1.5], [0, 0, 1, 3]])
     assert "2 (1)" in output
-    assert "ignored: new" in output
+    assert "ignoring columns the model was not fitted on: new" in output
     assert "price (1)" in output
     for text, message in (
         ("x\n1\n", "'code', 'price'"),

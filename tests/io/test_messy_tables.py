@@ -211,7 +211,7 @@ def test_options_overrule_what_is_found(tmp_path):
     assert propose(table, features=["e"]).columns[2].n_missing == 1
     for options, message in (
         ({"decimal": ";"}, "decimal"),
-        ({"encoding": "klingon"}, "not known"),
+        ({"encoding": "klingon"}, "is unknown"),
         ({"format": "ods"}, "format"),
         ({"missing": {"x": [1]}}, "no column 'x'"),
     ):

@@ -553,7 +553,7 @@ def test_a_clusterer_labels_new_points_as_before(name, dtype, tmp_path):
 
 def test_files_cannot_name_other_classes_attributes_or_functions():
     state = encode(StandardScaler().fit(WINE), "it")
-    with pytest.raises(ValueError, match="'Popen', which this version of allegiance does not know"):
+    with pytest.raises(ValueError, match="'Popen', which this version of allegiance does not support"):
         decode(state | {"cls": "Popen"})
     with pytest.raises(ValueError, match="'transform', which is not an attribute of StandardScaler"):
         decode(state | {"fitted": state["fitted"] | {"transform": 1}})

@@ -180,7 +180,7 @@ def test_statistics_are_those_of_numpy(tmp_path, rng):
 
 def test_medians_of_long_tables_state_their_error(monkeypatch, rng):
     monkeypatch.setattr("allegiance.io.profile._WHOLE_CELLS", 4096)
-    monkeypatch.setattr("allegiance.io.profile._KEPT_ROWS", 1000)
+    monkeypatch.setattr("allegiance.io.profile._FINAL_ROWS", 1000)
     x = np.sort(rng.exponential(size=200_000))
     found = open_table(pa.table({"x": x, "y": x})).profile().columns["x"]
     assert abs(np.searchsorted(x, found.median) / x.size - 0.5) < found.median_error

@@ -30,14 +30,14 @@ from ._options import Features, Output, Reading, Trust, pick
 #: Exit codes. Usage errors are 2, and a process ended by signal s exits with 128 + s.
 FAILED, UNDER_THRESHOLD, DRIFTED, NOTED = 1, 3, 4, 5
 _INTERRUPTED, _TERMINATED = 130, 143
-#: Errors whose text tells the user what to do. Anything else is a bug.
+#: Errors with a message for the user. Any other error is a bug.
 _EXPECTED = (ValueError, ImportError, OSError, MemoryError)
 #: Events that explain an exit code other than 0, and prefixes of messages, outside of JSON.
 _REASONS = ("error", "stopped", "drift", "under", "notes")
 _PREFIXES = {"error": "Error: ", "note": "Note: ", "warning": "Warning: "}
 #: Characters that control a terminal. Names from the data may contain them.
 _CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - {ord("\n")}, " ")
-#: Python arguments in messages of the library, and the options that users of the command know.
+#: Python arguments in messages of the library, to replace by command-line options.
 _ARGUMENT = re.compile(
     r"\b(?:force=True \((--if-exists replace)\)|n_clusters=(\d+) \(--clusters\)|"
     r"(sep|decimal|encoding|skip_rows|skip_lines|sheet|missing|features|drop|one_hot|impute|labels|format)="
@@ -68,14 +68,14 @@ class Log:
         self.quiet, self.verbose, self.json = quiet, verbose, log_format == "json"
         self.terminal = sys.stderr.isatty() and not self.json
         self.started = self._last = time.perf_counter()
-        #: What happens to an interrupted run.
+        #: How to resume the run after an interruption.
         self.resume = ""
         self.notes: list[str] = []
         #: Warnings that were printed, so that no summary repeats them.
         self.warned: list[str] = []
 
     def write(self, event: str, text: str, **values: Any) -> None:
-        """Write one line. A quiet run writes only why it does not exit with 0."""
+        """Write one line. A quiet run writes only the reason for a nonzero exit code."""
         if self.quiet and event not in _REASONS:
             return
         if self.json:
@@ -97,19 +97,19 @@ class Log:
             self.write("end", f"Finished in {seconds:.1f} s{facts}.", seconds=round(seconds, 3), **values)
 
     def note(self, text: str) -> None:
-        """Write a note once. The JSON summary lists it, too."""
+        """Write a note once, and add it to the JSON summary."""
         if text not in self.notes:
             self.notes.append(text)
             self.write("note", text)
 
     def step(self, text: str) -> None:
-        """Write what begins, and after how many seconds, with ``--verbose``."""
+        """Log a step and the elapsed seconds with ``--verbose``."""
         if self.verbose:
             seconds = time.perf_counter() - self.started
             self.write("step", f"{seconds:.1f} s: {text}", seconds=round(seconds, 3))
 
     def wrote(self, path: str) -> None:
-        """Name a file that was written."""
+        """Log an output file."""
         if path != "-":
             self.write("wrote", f"Wrote {path}", file=path)
 
@@ -225,7 +225,7 @@ class Program(click.Group):
 
 
 def _text(error: Exception) -> str:
-    """Return an error in the terms of the command."""
+    """Return the message of an error, with command-line options instead of Python arguments."""
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()
     if isinstance(error, OSError) and error.filename is not None:

@@ -1,4 +1,4 @@
-"""From the options to a table, its feature plan, its clustering and a scorer."""
+"""Build the table, its feature plan, the clustering and the scorer from the options."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _check_model(trust: Trust) -> None:
 
 
 def find_readable(reading: Reading, data: tuple[str, ...], log: Log) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the files of ``--on-error skip`` that can be read from the first to the last row, and the others."""
+    """Return the input files that can be read completely, and the damaged files with the reason."""
     from allegiance.io.tables import locate_files
 
     files = [file for name in data for file in locate_files(name)]
@@ -118,7 +118,7 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
         raise TableError("standard input is closed.")
     names = list(dict.fromkeys(data))
     if len(names) < len(data):
-        log.note("a file that is named several times is read once.")
+        log.note("files named several times are read once.")
     settings: dict[str, Any] = {
         "sep": reading.sep,
         "decimal": reading.decimal,
@@ -138,7 +138,7 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
 
 
 def _missing_by_column(values: tuple[str, ...], columns: list[str]) -> dict[str, list[str]]:
-    """Return the values that mean missing by column, from VALUE, or COLUMN=VALUE where there is such a column."""
+    """Return the values that mean missing by column, from VALUE, or COLUMN=VALUE if the column exists."""
     words: dict[str, list[str]] = {name: [] for name in columns}
     for value in values:
         column, equals, rest = value.partition("=")
@@ -161,7 +161,7 @@ def plan_features(features: Features, table: Table, *, labels: Any = None) -> Fe
         drop=[*_names(features.drop, table), *([features.groups] if features.groups else [])],
         one_hot=_names(features.one_hot, table),
         keep=[features.text] if features.text else [],
-        # Principal components are clustered as they are, as scanpy and allegiance.anndata do.
+        # Principal components are not scaled, as in scanpy and allegiance.anndata.
         raw=features.raw or table.format == "h5ad",
         **settings,
     )
@@ -209,7 +209,7 @@ def model_plan(scorer: AffinityScorer, plan: FeaturePlan | None, table: Table) -
     columns = scorer.fitted_.columns
     if plan is None and columns.preparation is not None:
         raise TableError(
-            "the model was saved in Python with its own transformers, which do not say how a table is read. Score "
+            "the model was saved in Python with its own transformers, which do not describe how to read a table. Score "
             "frames with allegiance.load(path).affinity(frame)."
         )
     if plan is None:
@@ -282,7 +282,7 @@ def import_clusterer(name: str) -> Any:
 def make_scorer(
     trust: Trust, log: Log, *, estimator: Any = None, centers: Any = None, labeled: bool = False, **settings: Any
 ) -> AffinityScorer:
-    """Return the scorer, not fitted; ``settings`` are those of the calibration."""
+    """Return an unfitted scorer; ``settings`` are passed to the calibration."""
     from allegiance import AffinityScorer, Calibration
 
     resamples = 20 if trust.resamples is None else trust.resamples
@@ -301,7 +301,7 @@ def make_scorer(
 
 
 def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
-    """Return the scorer of the clustering that the options name, not fitted."""
+    """Return an unfitted scorer for the clustering of the options."""
     trust, labels, groups = run.trust, points.labels, run.features.groups
     centers = load_centers(trust.centers, plan) if trust.centers else None
     makes = labels is None and centers is None
@@ -309,15 +309,15 @@ def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
     estimator = None
     if makes:
         estimator = own if own is not None else make_clusterer(trust.algorithm or "kmeans", trust.clusters, trust.seed)
-    again = None if makes else own
+    reclusterer = None if makes else own
     if trust.algorithm is not None and trust.algorithm not in LIKE_KMEANS:
         n_labels = None
         if labels is not None:
             from allegiance.fitting import Labels
 
             n_labels = Labels.of(labels, len(labels)).classes.size
-        again = make_clusterer(trust.algorithm, trust.clusters or n_labels, trust.seed)
-    settings: dict[str, Any] = {} if again is None else {"clusterer": again}
+        reclusterer = make_clusterer(trust.algorithm, trust.clusters or n_labels, trust.seed)
+    settings: dict[str, Any] = {} if reclusterer is None else {"clusterer": reclusterer}
     if groups is not None:
         settings["groups"] = points.columns.column(groups).to_numpy(zero_copy_only=False)
     labeled = labels is not None
@@ -327,7 +327,7 @@ def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
 def score_points(
     run: Run, points: Points, plan: FeaturePlan, scorer: AffinityScorer | None
 ) -> tuple[AffinityResult, AffinityScorer]:
-    """Score points with a model, or with the clustering that the options name, which is fitted to them."""
+    """Score points with a model, or fit the clustering of the options to them."""
     if scorer is None:
         scorer = scorer_for(run, plan, points)
         run.log.step(f"fitting clusters and trust to {len(points.X):,} rows in memory, and scoring them")
@@ -339,7 +339,7 @@ def score_points(
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
-    """Return centers as prepared features; columns are matched by name, and arrays have one column per feature."""
+    """Return centers as prepared features. Columns are matched by name; arrays have one column per feature."""
     import numpy as np
 
     from allegiance.io import TableError, open_table

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the typed settings that are built from them."""
+"""Shared command-line options and their typed settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Features:
-    """Which columns are features, identifiers, labels and texts."""
+    """The roles of columns."""
 
     ids: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Trust:
-    """The clustering, and how trust in it is estimated."""
+    """The clustering, and the settings for estimating trust."""
 
     model: str | None = None
     centers: str | None = None
@@ -77,7 +77,7 @@ class Trust:
 
 @dataclass(frozen=True)
 class Output:
-    """What is written where, and what decides the exit code."""
+    """Outputs and exit codes."""
 
     output: str | None = None
     if_exists: str = "error"
@@ -141,7 +141,7 @@ def option(group: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
 
 
 def options(*groups: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """Return a decorator that adds groups of options to a command, in their order."""
+    """Return a decorator that adds groups of options to a command."""
 
     def decorate(command: Any) -> Any:
         for each in reversed([each for group in groups for each in group]):
@@ -254,7 +254,7 @@ READING_OPTIONS = [
     ),
     option(
         READING, "--keep-rows", type=click.Choice(["auto", "all"]), default="auto",
-        help="Keep all rows, also totals, footnotes and repeated headers.  [default: auto]",
+        help="Keep all rows, including totals, footnotes and repeated headers.  [default: auto]",
     ),
     option(READING, "--keep-sentinels", is_flag=True, help="Keep numbers such as -999 that seem to mean missing."),
 ]  # fmt: skip
@@ -276,7 +276,8 @@ OWN_CLUSTERER_OPTIONS = [
     ),
     option(
         TRUST, "--groups", metavar="COLUMN",
-        help="Column with the group of each row, such as a patient. Whole groups are sampled, and it is no feature.",
+        help="Column with the group of each row, such as a patient. Whole groups are sampled. "
+        "The column is not a feature.",
     ),
 ]  # fmt: skip
 RESAMPLES_NEEDED = option(
@@ -316,7 +317,7 @@ PAGE_OPTIONS = [
     option(OUTPUT, "--text", metavar="COLUMN", help="Text column to show with each label for review."),
     option(OUTPUT, "--map", metavar="X,Y", help="Two columns for the axes of the map on the page."),
 ]
-#: Of commands that compute nothing.
+#: For commands that compute nothing.
 LOG_OPTIONS = [
     option(RUNNING, "--json", is_flag=True, help="Print one JSON object instead of the summary."),
     option(RUNNING, "-q", "--quiet", is_flag=True, help="Print errors only."),

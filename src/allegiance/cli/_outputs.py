@@ -1,4 +1,4 @@
-"""Outputs: checked before the work, never written over each other, and recorded, so that a rerun can be skipped."""
+"""Outputs: check them before the work, write them, and record the run, so that an unchanged rerun can be skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._app import Run, finite, provenance
 if TYPE_CHECKING:
     from allegiance.io import Table
 
-#: Output columns, after those of the input, and the scores that they contain.
+#: Output columns by score.
 _SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival", "priority": "priority"}
 #: Marks a file as a run record.
 _FORMAT = "allegiance run"
@@ -56,7 +56,7 @@ def check_outputs(run: Run) -> None:
 
 
 def _paths(run: Run) -> dict[str, str]:
-    """Return the files that the run writes by option, the run record last."""
+    """Return the output files by option, the run record last."""
     output = run.output
     paths = {
         "-o": None if output.output == "-" else output.output,
@@ -76,7 +76,7 @@ def _record_path(output: str) -> str:
 
 
 def _check_record(path: str) -> None:
-    """Raise if the run record would replace a file that is not one."""
+    """Raise if the run record would replace another file."""
     from allegiance.io import check_writable
 
     with suppress(FileNotFoundError):
@@ -101,7 +101,7 @@ def _read_record(path: str) -> dict[str, Any] | None:
 
 
 def check_page() -> None:
-    """Raise unless the libraries of the page are installed, before anything is computed."""
+    """Raise unless the libraries for the page are installed."""
     for library in ("bokeh", "jinja2", "PIL"):
         if find_spec(library) is None:
             raise click.ClickException(f"the page needs {library}: pip install 'allegiance[report]'.")
@@ -117,10 +117,10 @@ def check_inputs(run: Run, table: Table, *others: str) -> None:
 
 
 class RunRecord:
-    """The record of a run: what determined its outputs, what they were, and how it ended."""
+    """The record of a run: its inputs and options, its outputs, and its exit code."""
 
     def __init__(self, run: Run, table: Table, **more: Any) -> None:
-        """Describe a run; ``more`` are options that only its command has."""
+        """Describe a run; ``more`` holds options that only its command has."""
         from allegiance import __version__
 
         self._run, self._paths = run, _paths(run)
@@ -134,24 +134,24 @@ class RunRecord:
             "table": table.fingerprint(),
             "contents": {path: _digest(path) for path in others},
         }
-        self._wanted = json.loads(json.dumps(values, default=str))
+        self._description = json.loads(json.dumps(values, default=str))
 
     def skip_if_up_to_date(self) -> int | None:
-        """Return the recorded exit code if ``--if-exists update`` finds the outputs of the same run unchanged."""
+        """Return the recorded exit code if ``--if-exists update`` is set and all outputs are up to date."""
         if self._run.output.if_exists != "update" or self._path is None:
             return None
         try:
             record = _read_record(self._path)
         except FileNotFoundError:
             return None
-        if record is None or record.get("run") != self._wanted:
+        if record is None or record.get("run") != self._description:
             return None
         if record.get("outputs") != {path: _stamp(path) for path in self._paths.values()}:
             return None
         code = int(record["exit_code"])
-        ended = f" It exited with code {code}." if code else ""
+        reason = f" It exited with code {code}." if code else ""
         where = next(iter(self._paths.values()))
-        self._run.log.write("skip", f"{where} is up to date: inputs and options are unchanged.{ended}", file=where)
+        self._run.log.write("skip", f"{where} is up to date: inputs and options are unchanged.{reason}", file=where)
         return code
 
     def write(self, code: int, summary: dict[str, Any]) -> None:
@@ -172,13 +172,13 @@ class RunRecord:
             **{name: summary[name] for name in figures if name in summary},
             "notes": self._run.log.notes,
             "outputs": {path: _stamp(path) for path in self._paths.values()},
-            "run": self._wanted,
+            "run": self._description,
         }
         write_whole(self._path, json.dumps(finite(values), indent=1, default=str).encode())
 
 
 def _stamp(path: str) -> list[Any]:
-    """Return the size and time of an output; of a folder, those of its files."""
+    """Return the size and time of an output file, or of all files in an output folder."""
     if "://" in path:
         return []
     if os.path.isdir(path):
@@ -215,7 +215,7 @@ def write_rows(path: str | None, rows: Any, run: Run, **settings: Any) -> None:
 
 
 def score_names(columns: Any, scores: Any) -> dict[str, str]:
-    """Return the output names of the scores by their library names; if any is taken, all get a prefix."""
+    """Return the output names of scores by library name, with a prefix if any name is taken."""
     wanted = {name: output_name for name, output_name in _SCORES.items() if name in scores}
     if "trust" not in wanted:
         wanted = {"label": "cluster", "own_affinity": "own_affinity", "rival": "rival", "priority": "priority"}
@@ -223,7 +223,7 @@ def score_names(columns: Any, scores: Any) -> dict[str, str]:
 
 
 def free_names(columns: Any, wanted: dict[str, str]) -> dict[str, str]:
-    """Return names for new columns: as wanted, or with a prefix if the table has any of them."""
+    """Return unused column names: ``wanted``, or with a prefix if the table has any of them."""
     prefix, number = "", 1
     while any(prefix + output_name in columns for output_name in wanted.values()):
         prefix, number = "allegiance_" if number == 1 else f"allegiance{number}_", number + 1

@@ -1,4 +1,4 @@
-"""The summary of a scored table: problems, replication, drivers, clusters, review list, provenance, in this order."""
+"""The summary of a scored table: problems, replication, drivers, clusters, review list, provenance (in this order)."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     from allegiance.report import Description
     from allegiance.results import Summary
 
-#: Characters of a value, and drivers and clusters that are listed, on the screen.
+#: Maximum characters of a printed value, and maximum printed drivers and clusters.
 _MAX_CHARACTERS, _MAX_DRIVERS, _MAX_CLUSTERS = 60, 8, 20
 _VERDICTS = ("firm", "borderline", "doubtful")
 
 
 class Facts(NamedTuple):
-    """Everything that the outputs of a run report."""
+    """All facts for the outputs of a run."""
 
     summary: Summary
     plan: FeaturePlan
     problems: list[str]
-    """Sentences about what changes the answer."""
+    """Sentences about problems that change the answer."""
     drivers: Drivers | None
     descriptions: Sequence[Description]
-    """What sets each cluster apart, in the order of the clusters; empty if unknown."""
+    """Cluster descriptions, in cluster order; empty if unknown."""
     review: Any
     """The rows to review: an Arrow table."""
     columns: Sequence[str]
-    """The columns of the review list on the screen."""
+    """The columns of the printed review list."""
     source: dict[str, Any]
-    """Where the clusters come from, by subject."""
+    """Provenance, by subject."""
 
 
 def collect_problems(summary: Summary, drivers: Drivers | None, plan: FeaturePlan) -> list[str]:
-    """Return sentences about what changes the answer: the table, the clusters, the columns that separate them."""
+    """Return sentences about problems of the table, the clusters and the drivers that change the answer."""
     table = [finding for finding in plan.findings if finding.level == "warning"]
     known = {finding.kind for finding in table}
     flags = [] if drivers is None else [flag for flag in drivers.flags if flag.kind not in known]
@@ -145,7 +145,7 @@ def print_facts(facts: Facts, run: Run) -> None:
 
 
 def _cell(name: str, value: Any) -> str:
-    """Return a value of a row for the screen: one line, not too long."""
+    """Return a printable value: one line, cut if it is too long."""
     if isinstance(value, float):
         return f"{value:.0f}" if name.endswith("priority") else f"{value:.2f}"
     text = "" if value is None else " ".join(str(value).split())

@@ -1,4 +1,4 @@
-"""``allegiance audit``: how many labels are right, from a sheet that a person filled in; and that sheet."""
+"""``allegiance audit``: write audit sheets, and estimate the share of right labels from filled-in sheets."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from allegiance.results import AffinityResult
 
 _ANSWERS = dict.fromkeys(("yes", "y", "true", "right"), True) | dict.fromkeys(("no", "n", "false", "wrong"), False)
-#: How labels are chosen for an audit.
-_DRAWN = ("random", "least trusted")
+#: Sampling methods of an audit.
+_METHODS = ("random", "least trusted")
 _RIGHT, _KEY = "right", "audit_key"
 
 
@@ -37,16 +37,16 @@ def write_sheet(run: Run, result: AffinityResult, whole: Any, columns: list[str]
     right = free_name(_RIGHT, rows.column_names)
     first = {
         right: pa.array([None] * len(pairs), pa.string()),
-        _KEY: pa.array([f"{row}-{_token(row, drawn)}" for row, drawn in pairs]),
+        _KEY: pa.array([f"{row}-{_token(row, method)}" for row, method in pairs]),
     }
     sheet = pa.table([*first.values(), *rows.columns], names=[*first, *rows.column_names])
     choices = {right: ["yes", "no", *map(str, result.classes.tolist())]}
     write_rows(path, sheet, run, choices=choices)
 
 
-def _token(row: int, drawn: str) -> str:
-    """Return a text that hides from the reviewer how a row was chosen."""
-    return hashlib.sha256(f"{row} {drawn}".encode()).hexdigest()[:8]
+def _token(row: int, method: str) -> str:
+    """Return a token for the sampling method of a row that the reviewer cannot read."""
+    return hashlib.sha256(f"{row} {method}".encode()).hexdigest()[:8]
 
 
 @click.command(cls=opt.Command, short_help="Estimate how many labels are right from a filled-in audit sheet.")
@@ -81,26 +81,26 @@ def audit(**values: Any) -> int:
         ranking = 1.0 - np.asarray(scored.read([order]).column(0), dtype=float) / 100.0
     else:
         ranking = np.asarray(scored.read([f"{prefix}trust"]).column(0), dtype=float)
-    rows, drawn = _match(scored, sheet, f"{prefix}cluster")
+    rows, methods = _match(scored, sheet, f"{prefix}cluster")
     classes, codes = np.unique(np.array(label), return_inverse=True)
     codes = np.where(np.isnan(ranking), -1, codes)
     own = [label[row] for row in rows]
     answers = _answers(_texts(sheet, right), own, classes.tolist(), sheet.where)
-    judged = estimate(
-        AuditSample(np.array(rows), np.array(drawn)), answers, label=np.array(label), codes=codes, classes=classes,
+    result = estimate(
+        AuditSample(np.array(rows), np.array(methods)), answers, label=np.array(label), codes=codes, classes=classes,
         ranking=ranking,
     )  # fmt: skip
     if run.json:
         fields = ("share_right", "interval", "wrong_left", "interval_left", "n_random", "n_least", "n_unanswered")
-        print_json({name: getattr(judged, name) for name in fields} | {"sentence": judged.sentence()})
+        print_json({name: getattr(result, name) for name in fields} | {"sentence": result.sentence()})
     else:
-        show(judged.sentence(), bold=True)
+        show(result.sentence(), bold=True)
     run.log.end()
     return 0
 
 
 def _texts(table: Table, column: str) -> list[str]:
-    """Return a column as texts, whole numbers without a fraction, and missing values as empty texts."""
+    """Return a column as texts, missing values as empty texts; 2.0 becomes 2."""
     from allegiance.io.formats import text_of
 
     values = table.read([column]).column(0).to_pylist()
@@ -108,13 +108,13 @@ def _texts(table: Table, column: str) -> list[str]:
 
 
 def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[str]]:
-    """Return the row of the scored table for each row of the sheet, by number or identifier, and how it was chosen."""
+    """Return the scored row, by number or identifier, and the sampling method of each row of the sheet."""
     from allegiance.io import TableError
 
     keys = [key.partition("-") for key in _texts(sheet, _KEY)]
-    tokens = [{_token(int(row), name): name for name in _DRAWN} if row.isdigit() else {} for row, _, _ in keys]
-    drawn = [names.get(token, "") for names, (_, _, token) in zip(tokens, keys, strict=True)]
-    if not keys or "" in drawn:
+    tokens = [{_token(int(row), name): name for name in _METHODS} if row.isdigit() else {} for row, _, _ in keys]
+    methods = [names.get(token, "") for names, (_, _, token) in zip(tokens, keys, strict=True)]
+    if not keys or "" in methods:
         reason = "has no rows" if not keys else f"has an {_KEY} that was changed"
         raise TableError(f"{sheet.where} {reason}. Write the sheet again with --audit-sheet.")
     rows = [int(row) for row, _, _ in keys]
@@ -133,7 +133,7 @@ def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[s
             matches.append([places[text] for text in wanted])
     for numbers in [*matches, rows]:
         if max(numbers) < len(own) and [own[row] for row in numbers] == clusters:
-            return numbers, drawn
+            return numbers, methods
     raise TableError(
         f"{sheet.where} and {scored.where} do not belong together: rows or clusters differ, and no column identifies "
         "the rows."
@@ -141,7 +141,7 @@ def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[s
 
 
 def _answers(texts: list[str], own: list[str], classes: list[str], sheet: str) -> Any:
-    """Return the answers of a person: truth values, or the right clusters; None where there is none."""
+    """Return the answers: Booleans or the right clusters, None for empty cells."""
     import numpy as np
 
     from allegiance.io import TableError

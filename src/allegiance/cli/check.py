@@ -1,4 +1,4 @@
-"""``allegiance check``: how a table would be read."""
+"""``allegiance check``: show how a table would be read."""
 
 from __future__ import annotations
 

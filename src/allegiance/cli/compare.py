@@ -1,4 +1,4 @@
-"""``allegiance compare``: several clusterings of the same rows."""
+"""``allegiance compare``: compare several clusterings of the same rows."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def compare(**values: Any) -> int:
     row, *_ = points.columns.column_names
     frame = comparison.frame(like=points.columns)
     whole = points.columns.drop_columns([row])
-    written = free_names(whole.column_names, {name: name for name in frame.column_names})
+    output_names = free_names(whole.column_names, {name: name for name in frame.column_names})
     for name in frame.column_names:
-        whole = whole.append_column(written[name], frame.column(name))
+        whole = whole.append_column(output_names[name], frame.column(name))
     write_rows(run.output.output, whole, run)
     record.write(0, {"rows": len(points.X)})
     finish(0)

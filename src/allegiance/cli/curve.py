@@ -64,7 +64,7 @@ def curve(**values: Any) -> int:
     points = load_points(table, plan, None, typed=True)
     if max(numbers) > len(points.X):
         raise ValueError(f"--clusters {max(numbers)} is more than the {len(points.X):,} rows of {table.where}.")
-    measured = stability_curve(
+    result = stability_curve(
         points.X,
         lambda k: make_clusterer(algorithm, k, run.trust.seed),
         numbers,
@@ -74,15 +74,15 @@ def curve(**values: Any) -> int:
         random_state=run.trust.seed,
         verbose=run.log.progress,
     )
-    frame = measured.frame(like=points.columns)
+    frame = result.frame(like=points.columns)
     write_rows(run.output.output, frame, run)
     record.write(0, {"rows": len(points.X)})
     finish(0)
     if run.json:
-        summary = {"recommendation": measured.recommendation, "best": measured.best, "suggested": measured.suggestion}
-        summary |= {"caveat": measured.caveat, "curve": frame.to_pylist()}
+        summary = {"recommendation": result.recommendation, "best": result.best, "suggested": result.suggestion}
+        summary |= {"caveat": result.caveat, "curve": frame.to_pylist()}
         print_json({**summary, "notes": run.log.notes, "output": run.output.output})
     elif not run.log.quiet:
-        show(*repr(measured).splitlines(), err=run.output.output == "-")
+        show(*repr(result).splitlines(), err=run.output.output == "-")
     run.log.end()
     return 0

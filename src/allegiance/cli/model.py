@@ -1,4 +1,4 @@
-"""``allegiance model``: the contents of a saved model, and compiling the code that it needs."""
+"""``allegiance model``: show the contents of a saved model, or compile the code it needs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def model(**values: Any) -> None:
         started = time.perf_counter()
         scorer.prepare()
         seconds = time.perf_counter() - started
-        run.log.write("compiled", f"Compiled the code that {path} needs in {seconds:.1f} s.")
+        run.log.write("compiled", f"Compiled the code for {path} in {seconds:.1f} s.")
         run.log.end()
         return
     facts = contents(scorer, loaded.plan if is_model else None, loaded.about if is_model else {})

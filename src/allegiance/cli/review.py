@@ -69,7 +69,7 @@ def review(**values: Any) -> None:
 
     typed = typed_columns(points, table)
     facts = describe_memory(run, table, plan, points, result, scorer, typed)
-    served = serve(
+    server = serve(
         result,
         points.X,
         log=decisions,
@@ -81,15 +81,15 @@ def review(**values: Any) -> None:
     )
     try:
         if run.json:
-            print_json({"url": served.url, "decisions": decisions, "rows": len(result)})
+            print_json({"url": server.url, "decisions": decisions, "rows": len(result)})
         else:
-            show(*facts.problems, facts.summary.sentence, f"Review at {served.url}")
+            show(*facts.problems, facts.summary.sentence, f"Review at {server.url}")
             show(f"Decisions are saved to {decisions}. Press Ctrl-C to stop.")
-        served.wait()
+        server.wait()
     except KeyboardInterrupt:
         run.log.write("end", f"The review has ended; decisions are in {decisions}.")
     finally:
-        served.close()
+        server.close()
 
 
 def _default_log(run: Run, table: Table) -> str:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 #: Tables with more rows are streamed, unless an option needs all of them in memory.
 MANY_ROWS = 1_000_000
-#: Labels listed for review by default, and drift findings.
+#: Maximum labels listed for review by default, and maximum drift findings.
 _MAX_REVIEW, MAX_FINDINGS = 10, 12
-#: Rows of the sample that drivers of a streamed table are computed from.
+#: Sample size for the drivers of a streamed table, in rows.
 _DRIVER_ROWS = 16_384
 
 EPILOG = """\b
@@ -148,7 +148,7 @@ def score(**values: Any) -> int:
     work = _score_in_batches if _streams(run, table) else _score_in_memory
     scored = work(run, table, plan, scorer)
     facts, figures = scored.facts, as_values(scored.facts)
-    figures |= {"model_id": scored.model_id, "skipped": damaged | scored.skipped}
+    figures |= {"model_id": scored.model_id, "skipped": damaged | scored.damaged}
     drift = _compare_with_baseline(run, scored)
     if run.trust.model is not None:
         figures["drift"] = None if drift is None else drift.to_dict()
@@ -168,15 +168,15 @@ def score(**values: Any) -> int:
 
 
 class _Scored(NamedTuple):
-    """A table that was scored."""
+    """A scored table."""
 
     facts: Facts
     scorer: AffinityScorer
     model_id: str
     profile: Profile | None
     """The profile of the rows for drift, if anything needs it."""
-    skipped: dict[str, str]
-    """Input files that were skipped, and why."""
+    damaged: dict[str, str]
+    """Damaged input files with the reason."""
 
 
 def _axes(text: str) -> list[str]:
@@ -237,7 +237,7 @@ def _streams(run: Run, table: Table) -> bool:
 def _columns(
     run: Run, plan: FeaturePlan, table: Table, row: str, scores: Any
 ) -> tuple[list[str], dict[str, str], list[str]]:
-    """Return the input columns that are written, the output names of scores, and the review columns on the screen."""
+    """Return the input columns to write, the output names of scores, and the columns of the printed review list."""
     ids = ids_of(run.features, plan, table) or [row]
     inputs = ids if run.output.scores_only else list(table.columns)
     names = score_names(inputs, scores)
@@ -305,7 +305,7 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
 
 
 def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer:
-    """Return the scorer of the clustering that the options name, fitted to a table in batches."""
+    """Fit a scorer to a table in batches, with the clustering of the options."""
     from allegiance.io import fit_stream
 
     trust, labels = run.trust, run.features.labels
@@ -335,7 +335,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     if is_folder(output.output):
         metadata = provenance() | {"model_id": model_id}
         sink = PartitionedSink(output.output, if_exists=output.if_exists, metadata=metadata)
-        log.resume = "Finished files are kept: the same command scores the remaining ones."
+        log.resume = "Finished files are complete. Rerun the command to score the remaining ones."
     else:
         sink = open_output(output.output, run, model_id=model_id)
     row = free_name("row", table.columns)
@@ -383,7 +383,7 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
 def _describe_stream(
     run: Run, table: Table, plan: FeaturePlan, fitted: Any, summary: Summary
 ) -> tuple[Any, Sequence[Any]]:
-    """Return the drivers, from a random sample of the rows, and what sets each cluster apart, from the centers."""
+    """Return the drivers, from a random sample of rows, and cluster descriptions, from the centers."""
     import numpy as np
 
     from allegiance.drivers import drivers
@@ -404,7 +404,7 @@ def describe_memory(
     run: Run, table: Table, plan: FeaturePlan, points: Points, result: AffinityResult, scorer: AffinityScorer,
     columns: Any, review: Any = None, listed: Sequence[str] = (),
 ) -> Facts:  # fmt: skip
-    """Return the facts about a result in memory; ``columns`` are typed, ``listed`` those of the review list."""
+    """Return the facts about a result in memory, from typed ``columns``; ``listed`` names the review columns."""
     from allegiance.drivers import drivers
     from allegiance.io.saved import model_id
 
@@ -437,7 +437,7 @@ def _write_review(run: Run, facts: Facts, columns: list[str], names: dict[str, s
 
 
 class Profiler:
-    """Adds up the drift profile of batches, in the units of the file."""
+    """Accumulates the drift profile of batches, in the units of the file."""
 
     def __init__(self, fitted: Any, plan: FeaturePlan) -> None:
         self._fitted, self._plan = fitted, plan
@@ -452,7 +452,7 @@ class Profiler:
             self.total = part if self.total is None else self.total + part
 
     def read(self, rows: Rows) -> None:
-        """Replace the profile by that of all rows."""
+        """Compute the profile of all rows again."""
         from allegiance.io.tables import BATCH_ROWS
 
         rows.tap, self.total = None, None
@@ -461,7 +461,7 @@ class Profiler:
 
 
 def typed_columns(points: Points, table: Table) -> Any:
-    """Return the columns of the table in the types that the profile detected, for the page and descriptions."""
+    """Return the columns of the table with their detected types, for the page and descriptions."""
     import pyarrow as pa
 
     names = points.columns.column_names[1:]
@@ -473,7 +473,7 @@ def typed_columns(points: Points, table: Table) -> Any:
 def page_settings(
     run: Run, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table, facts: Facts, columns: Any
 ) -> dict[str, Any]:
-    """Return how the page shows the rows, in the columns of the file."""
+    """Return the settings of the page."""
     row, ids = points.columns.column_names[0], ids_of(run.features, plan, table)
     short = {label: each.name for label, each in zip(result.classes.tolist(), facts.descriptions, strict=True)}
     where = table.where.partition("?")[0] if "://" in table.where else table.where
@@ -481,7 +481,7 @@ def page_settings(
     return {
         "data": columns,
         "describe_by": list(plan.used),
-        # Labels that are words need no other name.
+        # Labels that are words need no names.
         "names": short if result.classes.dtype.kind in "iuf" else None,
         "ids": points.columns.select(ids) if ids else None,
         "texts": None if run.features.text is None else points.columns.column(run.features.text),
@@ -499,7 +499,7 @@ def page_settings(
 
 
 def _describe(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[Any]:
-    """Return what sets each cluster apart in the features, from typed columns of the scored rows."""
+    """Return cluster descriptions from typed columns of the scored rows."""
     import pyarrow as pa
 
     from allegiance.report import cluster_descriptions
@@ -513,7 +513,7 @@ def _describe(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[A
 
 
 def _compare_with_baseline(run: Run, scored: _Scored) -> Any:
-    """Return how the rows differ from those of the model, after writing notes; None without a model or baseline."""
+    """Compare the rows with the model's baseline, and write notes; None without a model or baseline."""
     if run.trust.model is None:
         return None
     from allegiance.drift import compare_profiles
@@ -554,7 +554,7 @@ def _save(run: Run, scored: _Scored, plan: FeaturePlan, table: Table, values: di
 
 
 def is_beyond(drift: Any, tolerance: float) -> bool:
-    """Return whether a comparison found more drift than ``--tolerance`` allows."""
+    """Return whether drift exceeds ``--tolerance``."""
     return bool(drift.drifted and (tolerance == 0 or drift.severity > tolerance))
 
 
@@ -563,11 +563,11 @@ def _exit_code(run: Run, facts: Facts, drift: Any) -> int:
     if output.fail_on_drift and drift is not None and is_beyond(drift, output.tolerance):
         run.log.write("drift", f"{run.data[0]} has drifted from {run.trust.model}.")
         return DRIFTED
-    share, what = summary.replication, "replication"
+    share, quantity = summary.replication, "replication"
     if share is None:
-        share, what = summary.stable / max(summary.n_points, 1), "the share of stable points"
+        share, quantity = summary.stable / max(summary.n_points, 1), "the share of stable points"
     if output.fail_under is not None and share < output.fail_under:
-        run.log.write("under", f"{what} is {share:.6g}, below --fail-under {output.fail_under:g}.")
+        run.log.write("under", f"{quantity} is {share:.6g}, below --fail-under {output.fail_under:g}.")
         return UNDER_THRESHOLD
     if output.fail_on_notes and facts.problems:
         run.log.write("notes", f"{len(facts.problems)} problems change the answer (--fail-on-notes).")

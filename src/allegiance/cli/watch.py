@@ -1,4 +1,4 @@
-"""``allegiance watch``: whether later files have drifted from a saved model."""
+"""``allegiance watch``: check whether later files have drifted from a saved model."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ Examples:
 def watch(**values: Any) -> int:
     """Compare each FILE with the data that MODEL was fitted to, and report what changed.
 
-    Files that cannot be read are reported, and the others are compared. The exit code is 1 if a file failed, else 4 if
-    one has drifted.
+    Files that cannot be read are reported, and the remaining files are compared. The exit code is 1 if a file failed,
+    otherwise 4 if a file has drifted.
     """
     run = begin(values, where=values["files"])
     model, tolerance, log = values["model"], run.output.tolerance, run.log

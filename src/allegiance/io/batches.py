@@ -1,4 +1,4 @@
-"""Rows of a table as a fit or a scorer takes them, batch by batch, and the scores of a batch; also of Arrow data."""
+"""Prepare the rows of a table in batches, and score batches and Arrow data."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ ORDER = "allegiance.order"
 
 
 class ReviewRequest(NamedTuple):
-    """Which rows to list for review."""
+    """The rows to list for review."""
 
     size: int
-    """How many at most."""
+    """Maximum number of rows."""
     by: str = "priority"
     """The sort key: "priority" or "trust"."""
     with_firm: bool = True
-    """Whether firm labels are listed, too."""
+    """Whether to list firm labels, too."""
 
 
 class Batch(NamedTuple):
-    """Some rows of a table on their way to be scored."""
+    """A batch of prepared rows."""
 
     X: Any
-    """(m, d) numbers, or a frame for transformers that find columns by name."""
+    """(m, d) numbers, or a frame for transformers that select columns by name."""
     labels: AnyArray | None
     passthrough: pa.RecordBatch
-    """The columns to carry over."""
+    """The columns to copy to the output."""
     first: int
     """The number of its first row in the table."""
     consumed: int
-    """Rows of the table up to its last one."""
+    """The number of table rows up to and including its last one."""
 
 
 class Rows:
-    """The rows of a table as a fit or a scorer takes them.
+    """The rows of a table, prepared for fitting or scoring.
 
-    Features are prepared by a plan, or found by ``names`` as plain numbers; with ``frames`` transformers get frames.
-    ``row`` adds the numbers of the rows under that name to the columns that are kept.
+    A plan prepares the features; without one, the columns ``names`` are used as plain numbers, or as frames with
+    ``frames``. ``row`` names an additional output column of row numbers.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Rows:
     ) -> None:
         self.table, self.labels, self.keep, self._row, self._typed = table, labels, list(keep), row, typed
         self._others = list(dict.fromkeys([*keep, *([] if labels is None else [labels])]))
-        #: Called with each batch that is read.
+        #: A function to call with each batch.
         self.tap: Callable[[Batch], Any] | None = None
         table.check_columns(self._others)
         self.plan = plan
@@ -108,12 +108,12 @@ class Rows:
         return Batch(np.empty((0, len(self.names))), None, passthrough, 0, 0)
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Yield batches of ``rows`` rows of the table, from row ``start`` to ``stop``, fewer in wide tables.
+        """Yield batches of ``rows`` table rows (fewer in wide tables) from row ``start`` to ``stop``.
 
-        Rows that are left out make a batch shorter.
+        Excluded rows make a batch shorter.
         """
         if self.plan is None:
-            require("pandas", "io", "a stream through transformers that find columns by name")
+            require("pandas", "io", "a stream through transformers that select columns by name")
         labels = [] if self.plan is None else [name for name in self.plan.labels if name in self.table.columns]
         wanted = list(dict.fromkeys([*self.used, *labels, *self._others]))
         size = rows_of_batch(rows, len(self.names))
@@ -139,36 +139,36 @@ class Rows:
                 columns = [pa.array(start + numbers), *passthrough.columns]
                 passthrough = pa.RecordBatch.from_arrays(columns, [self._row, *passthrough.schema.names])
             prepared = Batch(X, values, passthrough, start, end)
-            del batch, X, others, passthrough  # or they would be held while the next ones are read
+            del batch, X, others, passthrough  # free their memory before the next batch is read
             if self.tap is not None:
                 self.tap(prepared)
             yield prepared
             start = end
 
     def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
-        """Yield features (m, d) and labels (m,), leaving out batches without rows."""
+        """Yield features (m, d) and labels (m,) of batches with rows."""
         return ((batch.X, batch.labels) for batch in self.batches(rows) if len(batch.X))
 
     def sample(self, most: int) -> FloatArray:
-        """Return the features of a random sample of rows, in their order; it does not depend on batches."""
+        """Return the features of a random sample of rows, in their order. It does not depend on batches."""
         assert self.plan is not None
         return np.asarray(self.plan.prepare(self.table.sample(most, self.used))[0], np.float64)
 
 
 @dataclass(frozen=True)
 class BatchScorer:
-    """Scores batches, and adds to each the counts of its rows."""
+    """Score batches, with the summary and the review list of each in its metadata."""
 
     fitted: Fitted
     names: Sequence[str]
-    """The columns that are carried over, as they are called in the output."""
+    """Output names of the columns to copy."""
     where: str
     scores: Mapping[str, str] | None = None
-    """Which scores follow, and their names in the output; None for all."""
+    """Output names of the scores to write; None for all scores."""
     top: int | None = None
     details: bool = False
     review: ReviewRequest | None = None
-    """Which rows to list for review."""
+    """The rows to list for review."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fitted": self.fitted.with_threads()}
@@ -185,8 +185,8 @@ class BatchScorer:
             return self.fitted.prepare_input(batch.X, batch.labels, named=hasattr(batch.X, "columns"))
 
     def measure(self, batch: Batch, points: PreparedInput | None) -> pa.RecordBatch:
-        """Score what :meth:`enter` returned."""
-        # Without details only the ranks of affinities are written, and one of them is the least that is kept.
+        """Score the points from :meth:`enter`."""
+        # Without details no affinities are written, so one per row is enough.
         top = self.top if self.details else 1
         with self._naming_rows(batch):
             if points is None:
@@ -198,7 +198,7 @@ class BatchScorer:
             scores = {output_name: scores[name] for name, output_name in self.scores.items()}
         twice = [name for name in self.names if name in scores]
         if twice:
-            raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
+            raise TableError(f"keep names {twice[0]!r}, which is also a score column: rename it with a mapping.")
         arrays = [*batch.passthrough.columns, *(pa.array(values) for values in scores.values())]
         facts: dict[bytes, Any] = {SUMMARY: result.summary().to_json()}
         if self.review is not None:
@@ -207,7 +207,7 @@ class BatchScorer:
 
     @contextmanager
     def _naming_rows(self, batch: Batch) -> Iterator[None]:
-        """Let an error say which rows it is about."""
+        """Add the row numbers to errors."""
         try:
             yield
         except ValueError as error:
@@ -248,14 +248,14 @@ def take_review(table: pa.Table, listed: pa.Table) -> pa.Table:
 
 
 def fitted_of(model: Any) -> Fitted:
-    """Return the fitted object of a scorer or a model."""
+    """Return the fitted object of a scorer or model."""
     scorer = model.scorer if isinstance(model, Model) else model
     check_is_fitted(scorer)
     return scorer.fitted_
 
 
 def rows_for(model: Any, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
-    """Return the rows of a table as a scorer or a model takes them."""
+    """Return the rows of a table, prepared for a scorer or model."""
     if isinstance(model, Model):
         if columns is not None:
             raise ValueError("columns cannot be chosen for a model: its plan names them.")
@@ -299,10 +299,10 @@ def score_arrow(
 def summarize_arrow(
     model: Any, data: Any, *, columns: Sequence[str] | None = None, labels: str | None = None, start: int = 0
 ) -> Summary:
-    """Score Arrow data and return only their summary: summaries of partitions add up to that of all rows.
+    """Score Arrow data and return only the summary; summaries of partitions can be added.
 
-    ``print(summary)`` shows what ``print(result)`` does. ``summary.review`` lists the first labels to review, and
-    ``summary.extras["profile"]`` is a drift profile for :func:`allegiance.drift.compare_profiles`.
+    ``print(summary)`` prints the same text as ``print(result)``. ``summary.review`` lists the first labels to review,
+    and ``summary.extras["profile"]`` is a drift profile for :func:`allegiance.drift.compare_profiles`.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def summarize_arrow(
     columns, labels
         As in :meth:`allegiance.AffinityScorer.score_arrow`.
     start
-        The number of the first row, to draw the sample of the drift profile; different for each partition.
+        The number of the first row, different for each partition; the sample of the drift profile depends on it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Dask: fits as reductions over partitions, lazy results, and a cluster as an executor."""
+"""Dask: fits as reductions over partitions, lazy results, and clusters as executors."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
     Yields
     ------
     Executor
-        Sends batches to the workers until the block ends.
+        An executor on the workers, until the block ends.
 
     Raises
     ------
     ConnectionError
-        If no scheduler answers there.
+        If no scheduler responds.
 
     Examples
     --------
@@ -68,25 +68,25 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
     try:
         client = library.Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise ConnectionError(f"no Dask scheduler answers at {address}: {error}") from error
+        raise ConnectionError(f"no Dask scheduler responds at {address}: {error}") from error
     with client:
         yield client.get_executor(pure=False)
 
 
-#: Rows on the client to which an estimator is fitted.
+#: Sample size for fitting an estimator on the client, in rows.
 _SAMPLE_ROWS = 16_384
-#: The column that carries labels through one Dask collection.
+#: Name of the label column in a Dask frame.
 _LABELS = "allegiance labels"
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """The rows of a Dask array or frame, and perhaps their labels, partition by partition."""
+    """The partitions of a Dask array or frame, with optional labels."""
 
     rows: list[Any]
     """Delayed arrays or frames (m, d)."""
     lengths: list[float]
-    """The number of rows in each, NaN if unknown."""
+    """Rows per partition, NaN if unknown."""
     n_features: int
     names: list[str] | None
     labels: list[Any] | None = None
@@ -94,7 +94,7 @@ class Partitions:
 
     @classmethod
     def of(cls, X: Any, labels: Any = None) -> Partitions:
-        """Split a Dask array or frame into its partitions, and ``labels`` of any kind in the same places."""
+        """Split a Dask array or frame into its partitions, and ``labels`` of any kind accordingly."""
         require("dask", "dask", "a Dask collection")
         if not is_lazy(X) or getattr(X, "ndim", None) != 2:
             raise TypeError(f"X must be a Dask array or frame of two dimensions, got {type(X).__name__}.")
@@ -106,7 +106,7 @@ class Partitions:
         columns = list(X.columns)
         names = columns if all(isinstance(name, str) for name in columns) else None
         if hasattr(labels, "map_partitions") and labels.npartitions == X.npartitions:
-            # One collection: Dask optimizes each one by itself, and may read a single column in fewer partitions.
+            # One collection: Dask optimizes collections separately and may read a single column in fewer partitions.
             meta = X._meta.assign(**{_LABELS: labels._meta})
             together = X.map_partitions(_attach_labels, labels, align_dataframes=False, meta=meta).to_delayed()
             rows, pieces = [part[columns] for part in together], [part[_LABELS] for part in together]
@@ -116,11 +116,11 @@ class Partitions:
         return partitions if labels is None else partitions._with_labels(labels)
 
     def with_lengths(self) -> Partitions:
-        """Return the same with the number of rows counted where it is unknown."""
+        """Return a copy with known lengths; counts the rows if needed."""
         return replace(self, lengths=_lengths(self.rows)) if np.isnan(self.lengths).any() else self
 
     def _with_labels(self, labels: Any) -> Partitions:
-        """Cut labels of any kind where the rows are cut."""
+        """Split labels of any kind like the rows."""
         counted = self.with_lengths()
         if is_lazy(labels):
             parts = labels.to_delayed()
@@ -146,7 +146,7 @@ class Partitions:
         return list(zip(self.rows, self.labels or [None] * len(self.rows), strict=True))
 
     def sample(self, n_rows: int, seed: int) -> Any:
-        """Return a random sample of rows in memory, in their order; partitions do not affect which."""
+        """Return a random sample of rows in memory, in their order. It does not depend on partitions."""
         counted = self.with_lengths()
         starts = np.cumsum([0, *counted.lengths]).astype(int)
         n = int(starts[-1])
@@ -184,17 +184,17 @@ def _take(rows: Any, numbers: AnyArray) -> Any:
 
 
 class DaskChunks:
-    """Partitions as the chunks that a fit goes through: each pass is one Dask computation."""
+    """Partitions as the chunks of a fit; each pass is one Dask computation."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions.with_lengths()
         self.n_features = partitions.n_features
         self.has_labels = partitions.labels is not None
 
-    def total(self, summarise: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any] | None = None) -> Any:
+    def total(self, summarize: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any] | None = None) -> Any:
         """Summarize each partition on its worker, and merge neighbors, pair by pair."""
-        # Each function is one node of the graph: it reaches a worker once, not with every partition.
-        each, work = _delayed(_summarize), _delayed(summarise)
+        # Each function is one node of the graph, sent to a worker once, not with every partition.
+        each, work = _delayed(_summarize), _delayed(summarize)
         starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
         pairs = zip(self._partitions.pairs(), starts, strict=True)
         parts = [each(work, rows, labels, start) for (rows, labels), start in pairs]
@@ -213,7 +213,7 @@ def _plus(first: AnySummary, second: AnySummary) -> AnySummary:
 
 
 def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Return the delayed sum of delayed values, some of which may be None; neighbors are added pair by pair."""
+    """Return the delayed sum of delayed values, ignoring None; neighbors are added pair by pair."""
     merge = _delayed(partial(_merge, add=add))
     while len(level) > 1:
         merged = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
@@ -226,9 +226,10 @@ def _merge(first: Any, second: Any, add: Callable[[Any, Any], Any]) -> Any:
 
 
 def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str, Any]) -> AffinityScorer:
-    """Fit ``scorer`` to a Dask array or frame X (n, d): with labels or centers by sums that the workers compute now.
+    """Fit ``scorer`` to a Dask array or frame X (n, d).
 
-    An estimator is fitted, and trust calibrated, to a random sample of rows on the client.
+    With labels or centers, the workers compute sums now. An estimator is fitted, and trust calibrated, on the client
+    with a random sample of rows.
     """
     if fit_params:
         raise TypeError(f"fit got {', '.join(sorted(fit_params))}, but there is no estimator to pass it to.")
@@ -240,7 +241,7 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
     result = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
     fitted = result.fitted if result.sample is None else calibrate_fitted(result.fitted, result.sample)
     scorer._set_fitted(fitted)
-    # Lazy: labels that were passed are known already, and others may not fit into memory.
+    # Lazy, because the labels may not fit into memory.
     scorer.labels_ = predict_lazily(fitted, X) if labels is None else labels
     return scorer
 
@@ -259,7 +260,7 @@ def predict_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Any:
 
 
 def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
-    """Return the profile of the rows of a Dask array or frame X (n, d), computed where the rows are."""
+    """Return the profile of a Dask array or frame X (n, d), computed by the workers."""
     profile: Profile = DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads(), plan), add)
     return profile
 
@@ -276,7 +277,7 @@ def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None,
     """Return the lazy result of scoring a Dask array or frame X (n, d); ``plan`` prepares its rows."""
     partitions = Partitions.of(X, labels)
     n_features = fitted.columns.n_features
-    # Transformers find columns by name and report missing ones themselves.
+    # Transformers select columns by name and report missing ones themselves.
     by_name = plan is not None or (fitted.columns.preparation is not None and partitions.names is not None)
     if partitions.n_features != n_features and not by_name:
         raise ValueError(
@@ -292,11 +293,11 @@ def _delayed(function: Any) -> Any:
 
 
 def _ship(fitted: Fitted) -> Any:
-    """Return the fitted object as one node of the graph, so that it is unpickled once per worker."""
-    return _delayed(partial(_unpacked, fitted.with_threads()))()
+    """Return the fitted object as one node of the graph, unpickled once per worker."""
+    return _delayed(partial(_identity, fitted.with_threads()))()
 
 
-def _unpacked(fitted: Fitted) -> Fitted:
+def _identity(fitted: Fitted) -> Fitted:
     return fitted
 
 
@@ -319,14 +320,14 @@ _ARRAYS = ("label", "trust", "verdict", "rival", "priority", "affinity", "own_af
 class LazyAffinityResult:
     """The affinities of a Dask array or frame, partition by partition.
 
-    The arrays of :class:`AffinityResult` are lazy Dask arrays here: ``label``, ``trust``, ``verdict``, ``rival``,
+    The arrays of :class:`AffinityResult` are lazy Dask arrays: ``label``, ``trust``, ``verdict``, ``rival``,
     ``priority``, ``affinity``, ``own_affinity``, ``standard_error``, ``stable``, ``typicality`` and, with ``top``,
-    ``clusters``. Compute several of them together to score each partition only once.
+    ``clusters``. Compute several arrays together to score each partition only once.
 
     Attributes
     ----------
     parts
-        Delayed results, one for each partition.
+        Delayed results, one per partition.
     """
 
     parts: list[Any]
@@ -336,7 +337,7 @@ class LazyAffinityResult:
 
     @property
     def classes(self) -> AnyArray:
-        """(k,) the labels of the clusters."""
+        """(k,) cluster labels."""
         return self._fitted.classes
 
     def _array(self, name: str) -> Any:
@@ -382,7 +383,7 @@ class LazyAffinityResult:
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
         results = [part for part in parts if len(part)] or list(parts[:1])
-        result = join_results(results, _joined([part._frame_like for part in results]))
+        result = join_results(results, _join_frames([part._frame_like for part in results]))
         self._fitted.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
@@ -396,8 +397,8 @@ for _name in _ARRAYS:
     setattr(LazyAffinityResult, _name, property(partial(LazyAffinityResult._array, name=_name)))
 
 
-def _joined(frames: list[FrameLike]) -> FrameLike:
-    """Return the frame type of all parts, with their indices after each other."""
+def _join_frames(frames: list[FrameLike]) -> FrameLike:
+    """Return the frame type of all parts, with concatenated indices."""
     first = frames[0]
     if first.index is None:
         return first

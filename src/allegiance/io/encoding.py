@@ -1,4 +1,4 @@
-"""Fitted objects as plain values and arrays for saved files, and back to the last bit."""
+"""Convert fitted objects to plain values and arrays for saved files, and back without loss."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from allegiance._core.validation import is_sparse
 from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence
 
 _CSR = ("data", "indices", "indptr")
-#: Keys with a meaning in a state; a user's dict cannot have them.
+#: Reserved keys of a state; user dicts cannot have them.
 _RESERVED = {"kind", "array", "float"}
 
 
 @cache
 def _feature_maps() -> dict[str, Kind]:
-    """Return the kinds of scikit-learn's feature maps, which are imported only when a state is encoded."""
+    """Return the schemas of scikit-learn's feature maps, imported on first use."""
     from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 
     common: dict[str, Spec] = {"n_features_in_": Size("d"), "n_components": Size("m"), "random_state": Unchecked()}
@@ -66,7 +66,7 @@ def _feature_maps() -> dict[str, Kind]:
 
 
 def _check_hashes(parts: dict[str, Any], sizes: Sizes) -> None:
-    """Raise unless every column, and the constant one if there is one, maps to an existing feature."""
+    """Raise unless every column, including an optional constant one, maps to an existing feature."""
     sizes.agree("hashed", sizes["d"] + (parts["coef0"] != 0), "indexHash_")
     if parts["indexHash_"].max() >= sizes["m"]:
         raise ValueError(f"indexHash_ refers to features beyond the {sizes['m']} that exist.")
@@ -77,18 +77,18 @@ def _kinds() -> dict[str, Kind]:
 
 
 def check(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
-    """Raise ValueError unless encoded values match their specifications, each alone and together."""
+    """Raise ValueError unless encoded values match their specifications and each other."""
     divergence = {"divergence": Kind(BregmanDivergence, {"name": Text(tuple(DIVERGENCES))})}
     check_parts(values, parts, "", Sizes({}, _kinds() | divergence))
 
 
 def encode(value: Any, name: str) -> Any:
-    """Return a value as None, numbers, texts, arrays, and lists and dicts of them; ``name`` is for messages.
+    """Return a value as None, numbers, texts, arrays, and lists and dicts of these; ``name`` is for messages.
 
     Raises
     ------
     TypeError
-        If it contains something else, such as a function.
+        If it contains other objects, such as a function.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -131,7 +131,7 @@ def _encode_array(value: Any, name: str) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Return the value that was passed to :func:`encode`."""
+    """Return the value from the result of :func:`encode`."""
     if not isinstance(value, dict):
         return value
     if "kind" not in value:
@@ -160,20 +160,20 @@ def decode(value: Any) -> Any:
         raise ValueError(f"the state is incomplete: {error} of {kind!r} is unknown or missing.") from error
     if issubclass(cls, tuple):
         return cls(*chosen.values())
-    # Bypass the constructor: the parts are checked, and computing them again could change bits.
+    # Bypass the constructor: the parts are checked, and recomputing them could change bits.
     instance = object.__new__(cls)
     vars(instance).update(chosen)
     return instance
 
 
-# Clusterers that label new points: plain arrays.
+# Clusterers that label new points.
 
-#: The shape of a mixture's factors of precision, by type of covariance.
+#: Shapes of the precision factors of a mixture by covariance type.
 _FACTOR_SHAPES = {"full": ("m", "d", "d"), "tied": ("d", "d"), "diag": ("m", "d"), "spherical": ("m",)}
 
 
 def encode_clusterer(clusterer: Any) -> dict[str, Any] | None:
-    """Return the arrays by which k-means or a Gaussian mixture labels new points; None for other clusterers."""
+    """Return the arrays with which k-means or a Gaussian mixture labels new points; None for other clusterers."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.mixture import GaussianMixture
 
@@ -191,7 +191,7 @@ def encode_clusterer(clusterer: Any) -> dict[str, Any] | None:
 
 
 def decode_clusterer(state: Mapping[str, Any], n_features: int) -> Any:
-    """Return a clusterer that labels new points as the encoded one did."""
+    """Return a clusterer that labels new points like the encoded one."""
     from sklearn.cluster import KMeans
     from sklearn.mixture import GaussianMixture
 
@@ -214,9 +214,9 @@ def decode_clusterer(state: Mapping[str, Any], n_features: int) -> Any:
     return clusterer
 
 
-# Transformers before a clusterer: those that are fully described by public arrays.
+# Transformers that public arrays describe completely.
 
-#: What every transformer knows about its input columns.
+#: Attributes of every transformer about its input columns.
 _INPUT: dict[str, Spec] = {"n_features_in_": Size("d"), "feature_names_in_": Array(("d",), "label")}
 
 
@@ -270,12 +270,12 @@ def _encode_transformer(transformer: Any, name: str) -> dict[str, Any]:
 
 def _decode_transformer(cls: str, params: dict[str, Any], fitted: dict[str, Any], output: str | None) -> Any:
     if cls not in _transformers():
-        raise ValueError(f"the state has a transformer {cls!r}, which this version of allegiance does not know.")
-    made, specs = _transformers()[cls]
+        raise ValueError(f"the state has a transformer {cls!r}, which this version of allegiance does not support.")
+    constructor, specs = _transformers()[cls]
     unknown = set(fitted) - set(specs)
     if unknown:
         raise ValueError(f"the state has {min(unknown)!r}, which is not an attribute of {cls}.")
-    transformer = made(**params)
+    transformer = constructor(**params)
     transformer._validate_params()  # its fit would have done so
     check_parts(fitted, {key: specs[key] for key in fitted}, cls, Sizes({}, {}))
     for key, value in fitted.items():

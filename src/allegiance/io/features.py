@@ -1,4 +1,4 @@
-"""Which columns of a table are features, how, and why not: a proposal from one pass over its rows."""
+"""Feature plans: choose, encode and scale the columns of a table from one pass over its rows."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from allegiance.drivers import Finding, duplicates_text, same_content
 from allegiance.io import TableError
 from allegiance.notebook import count
 
-from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, counted, not_filled, quoted
+from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, join_counts, missing_message, quote_option
 from .profile import ColumnProfile, Profile, is_counter_name, is_id_name
 from .tables import Table, open_table
 from .values import as_texts, as_times, join_names, read_column
 
 __all__ = ["FeaturePlan", "propose"]
 
-#: Rows from which on a column that counts is taken for an identifier whatever its name is.
+#: Minimum rows for a row counter to be an identifier regardless of its name.
 _ENOUGH = 10
-#: Share of distinct values of an identifier, and of missing values of a column that is left out.
+#: Minimum share of distinct values of an identifier, and of missing values of a column that is left out.
 _NEARLY_UNIQUE, _MOSTLY_MISSING = 0.95, 0.8
-#: Characters of texts that are not categories; columns and rows compared to find copies.
+#: Characters of free text; maximum columns and rows compared to find copies.
 _LONG_TEXT, _MAX_COMPARED, _COMPARED_ROWS = 60, 200, 4_096
-#: Levels of findings, the most important first.
+#: Finding levels, the most important first.
 LEVELS = ("error", "warning", "note")
 _CODE_NAME = re.compile(
     r"(?:region|channel|type|code|zone|district|state|country|segment|category|class|sector|department|dept|branch|group|"
     r"store|brand|city|county|cluster|status|kind)(?:_?(?:id|code|no|nr))?$",
     re.I,
 )
-#: Texts with more distinct values are left out.
-_MOST_CATEGORIES = 50
+#: Text columns with more distinct values are left out.
+_MAX_CATEGORIES = 50
 
 
 def propose(
@@ -55,39 +55,40 @@ def propose(
     impute: str | None = "default",
     **reading: Any,
 ) -> FeaturePlan:
-    r"""Propose which columns of a table are features, and how, from one pass over its rows.
+    r"""Propose a feature plan for a table, from one pass over its rows.
 
     Parameters
     ----------
     table
-        What ``allegiance.io.tables.open_table`` returned, or takes.
+        A table from ``allegiance.io.open_table``, or any of its sources.
     id
-        The columns that identify rows; by default a column of unique texts, of unique whole numbers with the name of
-        an identifier, or of whole numbers that count.
+        Columns that identify rows; by default a column of unique texts, of unique whole numbers named like an
+        identifier, or a row counter.
     labels
-        Columns of labels. They are never features, and rows without a label are left out.
+        Label columns. They are never features, and rows without a label are left out.
     features
-        The columns to use, by name or pattern; by default all that are fit for it.
+        Columns to use, by name or pattern; by default all suitable columns.
     drop
         Columns to leave out, by name or pattern.
     one_hot
-        Columns whose values become one column of zeros and ones each, numbers included, by name or pattern.
+        Columns to one-hot encode even if they hold numbers, by name or pattern.
     keep
-        Further columns that are not features, such as texts to be shown.
+        Columns that are not features but are needed later, such as texts to display.
     raw
-        Take bare numbers: nothing is scaled, nothing is filled, and text is left out.
+        Use numbers as they are: no scaling, no filling, no text columns.
     scale
-        Whether each column gets mean 0 and variance 1; by default unless ``raw``.
+        Whether to standardize all columns; by default unless ``raw``.
     impute
-        "median": missing numbers get the median of their column, and missing categories are a category. "drop": rows
-        with a missing value are left out. None: missing values are a problem. By default "median", with ``raw`` None.
+        "median" fills missing numbers with the median of their column and makes missing categories a category. "drop"
+        leaves out rows with a missing value. None makes missing values an error. The default is "median", or None with
+        ``raw``.
     **reading
-        Reading options, as in ``allegiance.io.tables.open_table``, if ``table`` is not open yet.
+        Options of ``allegiance.io.open_table``, if ``table`` is not open yet.
 
     Returns
     -------
     FeaturePlan
-        The plan, ready to be applied. Its ``findings`` of level "error" must be solved first, if there are any.
+        The plan. Findings of level "error" must be resolved before it can be applied.
 
     Examples
     --------
@@ -96,11 +97,11 @@ def propose(
     >>> from allegiance.io.features import propose
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "customers.csv"
-    ...     _ = path.write_text("id,spent,colour\n7,1.5,red\n8,n/a,blue\n9,2.5,red\n10,3.5,red\n")
+    ...     _ = path.write_text("id,spent,color\n7,1.5,red\n8,n/a,blue\n9,2.5,red\n10,3.5,red\n")
     ...     plan = propose(path, scale=False)
     ...     print(plan.ids, plan.names)
     ...     print(plan.matrix(path))
-    ('id',) ('spent', 'colour=blue', 'colour=red')
+    ('id',) ('spent', 'color=blue', 'color=red')
     [[1.5 0.  1. ]
      [2.5 1.  0. ]
      [2.5 0.  1. ]
@@ -111,46 +112,46 @@ def propose(
         impute = None if raw else "median"
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
-    ids, label_columns, passthrough = (_listed(names) for names in (id, labels, keep))
-    chosen, dropped, encoded = (_matched(names, source.columns) for names in (features, drop, one_hot))
+    ids, label_columns, passthrough = (_as_list(names) for names in (id, labels, keep))
+    chosen, dropped, encoded = (_expand_patterns(names, source.columns) for names in (features, drop, one_hot))
     lacking, ignored = source.partial_columns([*ids, *label_columns, *passthrough, *chosen, *encoded])
     dropped = [name for name in dropped if name not in ignored and name not in lacking]
     source.check_columns([*ids, *label_columns, *passthrough, *chosen, *dropped, *encoded])
-    if missing := [name for name in lacking if name not in _listed(drop)]:
+    if missing := [name for name in lacking if name not in _as_list(drop)]:
         source.check_columns(missing)
-    asked = {*chosen, *encoded}
+    requested = {*chosen, *encoded}
     both = [
         f"column {name!r} is a feature and in {option}= (--{option}) too: leave it out of one."
         for option, names in (("labels", label_columns), ("id", ids), ("drop", dropped))
         for name in names
-        if name in asked
+        if name in requested
     ]
     if both:
         raise TableError("\n".join(both))
     profile = source.profile()
     if profile.n_rows == 0:
         raise TableError(f"{source.where} has a header, but no rows.")
-    others = set() if features is None else set(source.columns) - asked
+    others = set() if features is None else set(source.columns) - requested
     roles = {
         **dict.fromkeys(others, ("left out", "not among the features")),
-        **dict.fromkeys(dropped, ("left out", "as asked")),
-        **dict.fromkeys(passthrough, ("kept", "as asked")),
-        **dict.fromkeys(ids, ("id", "as asked")),
+        **dict.fromkeys(dropped, ("left out", "as requested")),
+        **dict.fromkeys(passthrough, ("kept", "as requested")),
+        **dict.fromkeys(ids, ("id", "as requested")),
         **dict.fromkeys(label_columns, ("label", "")),
     }
     columns, problems = [], []
     for name, stats in profile.columns.items():
         category = stats.kind == "text" or name in encoded or _is_yes_or_blank(stats)
-        unfit = _unfit(stats, category, name in asked, raw, name in source.annotations)
+        unfit = _exclusion_reason(stats, category, name in requested, raw, name in source.annotations)
         if name in roles or unfit:
             columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=stats.n_missing))
         else:
             columns.append(_feature(stats, category, impute))
-        if unfit and name in asked and name not in roles:
+        if unfit and name in requested and name not in roles:
             text = f"column {name!r} {unfit}. Leave it out of features=, or drop it."
-            problems.append(Finding("column", (name,), text, quoted("--drop", [name]), "error"))
-    _choose_id(columns, profile, asked, ids)
-    duplicates = [] if raw else _drop_copies(columns, source, asked)
+            problems.append(Finding("column", (name,), text, quote_option("--drop", [name]), "error"))
+    _choose_id(columns, profile, requested, ids)
+    duplicates = [] if raw else _drop_copies(columns, source, requested)
     scaled = (not raw) if scale is None else bool(scale)
     used = [column for column in columns if column.role == "feature"]
     single = not scaled and all(c.kind == "number" and profile.columns[c.name].type == "float" for c in used)
@@ -163,15 +164,15 @@ def propose(
 
 
 def _is_yes_or_blank(profile: ColumnProfile) -> bool:
-    """Tell whether a column of numbers has one value or none: 1 for yes, blank for no."""
+    """Return whether a column of numbers is 1 for yes and blank for no."""
     one_value = profile.kind == "number" and profile.values is not None and len(profile.values) == 1
     return one_value and profile.n_missing > 0 and not profile.missing_words
 
 
-def _unfit(profile: ColumnProfile, category: bool, asked: bool, raw: bool, annotation: bool) -> str:
-    """Return why a column cannot be a feature, or should not be one without being asked for; empty if it can."""
+def _exclusion_reason(profile: ColumnProfile, category: bool, is_requested: bool, raw: bool, annotation: bool) -> str:
+    """Return why a column cannot be a feature, or should not be one by default; empty if it can."""
     values, present = profile.values or {}, profile.n_rows - profile.n_missing
-    many = len(values) > _MOST_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or profile.unique
+    many = len(values) > _MAX_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or profile.unique
     constant = profile.min == profile.max and not profile.infinite
     id_like = profile.kind == "number" and profile.integer and is_id_name(profile.name) and not profile.unique
     mostly = profile.n_missing > _MOSTLY_MISSING * profile.n_rows
@@ -182,7 +183,7 @@ def _unfit(profile: ColumnProfile, category: bool, asked: bool, raw: bool, annot
         (profile.kind == "empty" or is_junk, "has no values"),
         (profile.kind == "other", f"is of type {profile.type}"),
         (category and profile.values is None, _too_many(profile)),
-        (asked, ""),
+        (is_requested, ""),
         (annotation, "describes observations (obs)"),
         (category and len(values) == 1 and not profile.n_missing, f"is always {next(iter(values), '')[:40]!r}"),
         (mostly and (len(values) != 1 or rare), f"is {profile.n_missing / profile.n_rows:.0%} missing"),
@@ -191,7 +192,7 @@ def _unfit(profile: ColumnProfile, category: bool, asked: bool, raw: bool, annot
         (category and longest > _LONG_TEXT, "is free text"),
         (category, ""),
         (constant, f"is always {_one_value(profile)}{' or missing' if profile.n_missing else ''}"),
-        (id_like and (profile.values is None or len(values) > _MOST_CATEGORIES), "is named like an identifier"),
+        (id_like and (profile.values is None or len(values) > _MAX_CATEGORIES), "is named like an identifier"),
     ):
         if applies:
             return reason
@@ -209,30 +210,30 @@ def _too_many(profile: ColumnProfile) -> str:
 
 
 def _one_value(profile: ColumnProfile) -> str:
-    """Return the only value of a column as a person would write it: days as a date."""
+    """Return the only value of a column as text, days as a date."""
     if profile.kind != "date":
         return f"{profile.min:g}"
     moment = as_times(np.array(profile.min))
     return str(moment.astype("datetime64[D]" if profile.min.is_integer() else "datetime64[s]"))
 
 
-def _listed(names: Any) -> list[str]:
+def _as_list(names: Any) -> list[str]:
     if names is None:
         return []
     return [names] if isinstance(names, str) else [str(name) for name in names]
 
 
-def _matched(patterns: Any, names: Sequence[str]) -> list[str]:
-    """Return columns by name or by pattern; a pattern that matches nothing stays, to be named in an error."""
+def _expand_patterns(patterns: Any, names: Sequence[str]) -> list[str]:
+    """Expand patterns to column names; a pattern without a match stays, for the error message."""
     columns: list[str] = []
-    for part in _listed(patterns):
+    for part in _as_list(patterns):
         matched = [part] if part in names else [name for name in names if fnmatchcase(name, part)]
         columns.extend(matched or [part])
     return list(dict.fromkeys(columns))
 
 
 def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
-    """Return the plan of a feature, with all that its application needs."""
+    """Return the plan of a feature."""
     plan = ColumnPlan(profile.name, "feature", kind=profile.kind, missing=profile.missing, n_missing=profile.n_missing)
     if not category:
         plan.reason = "numbers" if profile.kind == "number" else "dates, in days"
@@ -254,7 +255,7 @@ def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> Colu
 
 
 def _natural(text: str) -> tuple[int, float, str]:
-    """Order numbers by value before texts by their characters."""
+    """Sort numbers by value before texts."""
     try:
         return 0, float(text), text
     except ValueError:
@@ -262,28 +263,28 @@ def _natural(text: str) -> tuple[int, float, str]:
 
 
 def _is_identifier(profile: ColumnProfile, n_rows: int) -> bool:
-    """Tell whether a column of whole numbers identifies rows: it counts, or is unique and named or spread like one."""
+    """Return whether whole numbers identify rows: a row counter, or unique and named or distributed like one."""
     if profile.kind != "number" or not profile.integer:
         return False
     if is_counter_name(profile.name):
         return profile.distinct_share > 0.5
     if profile.counting:
-        # In a handful of rows, numbers that count may be a coincidence.
+        # In a few rows, consecutive numbers may be a coincidence.
         return is_id_name(profile.name) or n_rows >= _ENOUGH
     if is_id_name(profile.name):
         return profile.unique or (n_rows >= _ENOUGH and profile.distinct_share > _NEARLY_UNIQUE)
-    # Random numbers from so narrow a range would collide: these were handed out.
+    # Random numbers from this range would collide, so these were assigned.
     collisions = n_rows * n_rows / (2 * max(profile.max - profile.min, 1.0))
     return profile.unique and n_rows >= 50 and collisions > 10
 
 
-def _choose_id(columns: list[ColumnPlan], profile: Profile, asked: set[str], ids: list[str]) -> None:
-    """Give the best identifier among the columns its role, unless one was named; others like it are left out."""
+def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str], ids: list[str]) -> None:
+    """Make the best identifier the id column, unless the user named one, and leave out the other identifiers."""
     ranked: list[tuple[int, int, ColumnPlan]] = []
     for place, column in enumerate(columns):
         stats = profile.columns[column.name]
-        free = column.role in ("feature", "left out") and column.reason != "as asked" and column.name not in asked
-        if not free or column.kind == "category" or profile.n_rows < 3:
+        fixed = column.reason == "as requested" or column.name in requested
+        if fixed or column.role not in ("feature", "left out") or column.kind == "category" or profile.n_rows < 3:
             continue
         text = stats.kind == "text" and stats.unique
         if text or _is_identifier(stats, profile.n_rows):
@@ -300,7 +301,7 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, asked: set[str], ids
             column.role, column.reason, column.kind = "left out", f"identifies rows{like}", None
 
 
-def _drop_copies(columns: list[ColumnPlan], source: Table, asked: set[str]) -> list[Finding]:
+def _drop_copies(columns: list[ColumnPlan], source: Table, requested: set[str]) -> list[Finding]:
     """Leave out exact copies of columns, and return findings about columns with the same information."""
     used = [column for column in columns if column.role == "feature"][:_MAX_COMPARED]
     if len(used) < 2:
@@ -319,7 +320,7 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, asked: set[str]) -> l
             content = np.where(np.isfinite(content), content, column.fill)
             key = content.tobytes()
         first = contents.setdefault(key, column)
-        if first is not column and column.name not in asked:
+        if first is not column and column.name not in requested:
             column.role, column.reason, column.kind = "left out", f"is a copy of {first.name!r}", None
             copies.setdefault(first.name, []).append(column.name)
         elif column.kind == "category":
@@ -337,12 +338,12 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, asked: set[str]) -> l
     table = np.column_stack([np.empty((rows.num_rows, 0)), *numbers])
     for group in same_content(table, codes) if rows.num_rows >= _ENOUGH else ():
         names = tuple(unlike[place].name for place in group)
-        findings.append(Finding("duplicates", names, duplicates_text(names), quoted("--drop", names[1:])))
+        findings.append(Finding("duplicates", names, duplicates_text(names), quote_option("--drop", names[1:])))
     return findings
 
 
 def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
-    """Return an error if the rows and columns do not look like a table."""
+    """Return an error if the file does not look like a table."""
     numbers = [column.n_missing for column in plan.features if column.kind != "category"]
     cells, gaps = plan.n_rows * max(len(numbers), 1), sum(numbers)
     reason = ""
@@ -354,11 +355,11 @@ def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
     if not reason:
         return []
     text = f"{plan.where} does not look like a table: {reason}. Name the columns to use if it is one."
-    return [Finding("not a table", (), text, quoted("--features", list(plan.used)), "error")]
+    return [Finding("not a table", (), text, quote_option("--features", list(plan.used)), "error")]
 
 
 def _problems(plan: FeaturePlan, profile: Profile) -> list[Finding]:
-    """Return the errors that prevent a matrix, each with the option that solves it."""
+    """Return the errors that prevent applying the plan, each with a remedy."""
     problems = []
     if not plan.used:
         reasons = "; ".join(f"{column.name!r} {column.reason}" for column in plan.columns if column.role == "left out")
@@ -370,10 +371,10 @@ def _problems(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         if stats.infinite:
             text = f"column {name!r} has {stats.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
             text += f" (--missing {name}=inf), or drop it."
-            problems.append(Finding("infinite", (name,), text, quoted("--drop", [name]), "error"))
+            problems.append(Finding("infinite", (name,), text, quote_option("--drop", [name]), "error"))
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
-        text = f"{plan.where}: {not_filled(missing)}"
+        text = f"{plan.where}: {missing_message(missing)}"
         problems.append(Finding("missing", tuple(missing), text, "--impute median", "error"))
     twice = [name for name, n in Counter(plan.names).items() if n > 1]
     if twice:
@@ -392,11 +393,11 @@ def _facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
     codes = [c.name for c in plan.features if _is_code(profile.columns[c.name]) and c.kind == "number"]
     if codes:
         text = f"Used as numbers, but possibly codes of categories: {join_names(codes)}."
-        add("codes", codes, text, quoted("--one-hot", codes))
+        add("codes", codes, text, quote_option("--one-hot", codes))
     dates = [c.name for c in plan.features if c.kind == "date"]
     if dates:
         text = f"Dates used as features: {join_names(dates)}. Clusters that follow time do not carry over to new data."
-        add("time", dates, text, quoted("--drop", dates))
+        add("time", dates, text, quote_option("--drop", dates))
     if n_copies := profile.n_duplicate_rows():
         repeat = "row repeats an earlier one" if n_copies == 1 else "rows repeat an earlier one"
         add("duplicate rows", (), f"{n_copies:,} {repeat} in all columns.")
@@ -427,31 +428,31 @@ def _missing_facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         add(gone, f"Left out {join_names(gone)}: more than 80% missing.")
     if half:
         text = f"More than half of the values are missing in {join_names(half)}."
-        add(half, text, quoted("--drop", half), "warning")
+        add(half, text, quote_option("--drop", half), "warning")
     filled = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind != "category"}
     blank = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind == "category"}
     if plan.impute == "median" and filled:
-        text = f"{sum(filled.values()):,} missing values are filled with the median of their column: {counted(filled)}."
-        add(filled, text)
+        total = f"{sum(filled.values()):,} missing values"
+        add(filled, f"{total} are filled with the median of their column: {join_counts(filled)}.")
         if error := max(profile.columns[name].median_error for name in filled):
             add((), f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%).")
     if plan.impute == "median" and blank:
-        add(blank, f"{sum(blank.values()):,} blanks are the category {MISSING}: {counted(blank)}.")
+        add(blank, f"{sum(blank.values()):,} blanks are the category {MISSING}: {join_counts(blank)}.")
     if plan.impute == "drop" and (filled or blank):
-        add(filled | blank, f"Rows with a missing value are left out: {counted(filled | blank)}.")
+        add(filled | blank, f"Rows with a missing value are left out: {join_counts(filled | blank)}.")
     words: dict[str, dict[str, int]] = {}
     for column in plan.features if plan.impute != "drop" else ():
         for word, n in profile.columns[column.name].missing_words.items() if column.kind != "category" else ():
             words.setdefault(word, {})[column.name] = n
     if words:
-        listed = join_names((f"{word!r} in {counted(counts)}" for word, counts in words.items()), 6)
+        listed = join_names((f"{word!r} in {join_counts(counts)}" for word, counts in words.items()), 6)
         add(dict.fromkeys(name for counts in words.values() for name in counts), f"Counted as missing: {listed}.")
     return facts
 
 
 def _is_code(profile: ColumnProfile) -> bool:
-    """Tell whether whole numbers are named and spread like codes of categories."""
-    few_values = profile.values is not None and 2 < len(profile.values) <= _MOST_CATEGORIES
+    """Return whether whole numbers are named and distributed like category codes."""
+    few_values = profile.values is not None and 2 < len(profile.values) <= _MAX_CATEGORIES
     if (
         profile.kind == "number"
         and profile.integer

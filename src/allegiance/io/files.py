@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, local or remote; locks; and the error for tables and files."""
+"""Atomic writes to local and remote files, file locks, and ``TableError``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ except ImportError:  # Windows has no locks of this kind.
 
 #: Errors of a full disk, an exhausted quota and a file-size limit.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: Prefix of temporary file names. A killed process may leave such a file.
+#: Prefix of temporary file names. A killed process may leave such files behind.
 TEMPORARY = ".allegiance-"
 #: Stores in which an uploaded file appears only when it is complete.
 _ATOMIC_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory")
@@ -27,7 +27,7 @@ _MAX_NAME_BYTES = 200
 
 
 class TableError(ValueError):
-    """A table or file cannot be read or written; the message says why and what to do.
+    """A table or file cannot be read or written. The message states the reason and the fix.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class TableError(ValueError):
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path names a protocol."""
+    """Return whether a path is a URL."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
 
 
@@ -62,11 +62,11 @@ def filesystem_of(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[str]:
-    """Yield the name of a temporary file that gets the real name if the block succeeds.
+    """Yield the name of a temporary file that is renamed to ``path`` if the block succeeds.
 
-    A local file is on disk by then. A remote file is uploaded from a local temporary file. If the block fails or is
-    interrupted, the temporary file is removed and an existing file stays as it was. Any number of threads and
-    processes may write one file; the last one wins.
+    A local file is synced to disk first. A remote file is uploaded from a local temporary file. If the block fails or
+    is interrupted, the temporary file is removed and an existing file is unchanged. If several threads or processes
+    write the same file, the last one wins.
 
     Parameters
     ----------
@@ -162,13 +162,13 @@ def _rename_new(temporary: Path, target: Path, path: str) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | memoryview, *, force: bool = True) -> None:
-    """Write a file completely or not at all, replacing an existing one if ``force``."""
+    """Write a file completely or not at all; ``force`` replaces an existing file."""
     with replacing(path, force=force) as temporary, open(temporary, "wb") as file:
         file.write(content)
 
 
 def check_writable(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise unless a file of this name can be written; an existing one may be replaced only if ``force``."""
+    """Raise unless the file can be written; an existing file may be replaced only with ``force``."""
     path = os.fspath(path)
     if is_url(path):
         if path.lower().startswith(("http:", "https:")):
@@ -211,9 +211,9 @@ def refuse_inputs(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLi
 
 
 def lock(descriptor: int) -> bool | None:
-    """Lock an open file without waiting; False if another process holds it, None where there are no locks.
+    """Lock an open file without waiting; False if another process holds the lock, None if locks are unsupported.
 
-    The lock ends with the process. A child that was forked without starting another program holds it, too.
+    The lock ends with the process. Forked children share it.
     """
     if fcntl is None:
         return None
@@ -227,7 +227,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def close_locked(descriptor: int) -> None:
-    """Release the lock of a descriptor, in forked children too, and close it."""
+    """Release the lock of a descriptor, also in forked children, and close it."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""Files of tables with types of their own: Parquet, Arrow, arrays, JSON, .h5ad files, frames; and where files are."""
+"""Tables with typed columns: Parquet, Arrow, NumPy, JSON and .h5ad files, and frames."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_bytes(path: str) -> Any:
 
 
 def open_seekable(path: str) -> Any:
-    """Return what pyarrow and other libraries take for a file: a local path, or an open file."""
+    """Return a local path as it is, or an open file for a URL."""
     if not is_url(path):
         return path
     filesystem, name = filesystem_of(path)
@@ -41,7 +41,7 @@ def open_seekable(path: str) -> Any:
 
 @contextmanager
 def wrap_errors(sentence: str) -> Iterator[None]:
-    """Say what it means that the library below raises an error, whatever it is."""
+    """Turn any error of a library into a ``TableError`` that begins with ``sentence``."""
     try:
         yield
     except TableError:
@@ -51,14 +51,14 @@ def wrap_errors(sentence: str) -> Iterator[None]:
 
 
 def plain_schema(schema: Any) -> Any:
-    """Return a schema with types that all of pyarrow knows in place of views and runs."""
+    """Replace views and run-end encoding, which pyarrow does not fully support, by plain types."""
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     kinds = [one.type.value_type if pa.types.is_run_end_encoded(one.type) else one.type for one in schema]
     return pa.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
 
 
 def cast_column(column: Any, kind: Any) -> Any:
-    """Return a column as another type; runs and views, which not all of pyarrow knows, are written out."""
+    """Cast a column to another type, also from views and run-end encoding."""
     if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)
     return column if column.type == kind else column.cast(kind)
@@ -86,7 +86,7 @@ def as_arrow(source: Any) -> Any:
 
 
 def column_of(values: Any) -> Any:
-    """Return values as an Arrow array of the one type that they have, else of texts."""
+    """Return values as an Arrow array of their common type, or as texts if they have none."""
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -100,11 +100,11 @@ def text_of(value: Any) -> str:
 
 
 class Part:
-    """One file of a table, or a frame: its columns, and a function that reads some of them from a row on.
+    """One file of a table, or a frame: its columns, and a function that reads rows.
 
-    ``read`` is called with columns, the first row and the number of rows that a piece should have, and yields record
-    batches of any size. ``written`` tells whether texts are as people wrote them, so that the profile gives them types.
-    ``keys`` are the columns that folders such as year=2024 add, each with its one value.
+    ``read(columns, start, rows)`` yields record batches of any size, preferably ``rows``, from the row ``start`` on.
+    ``written`` is true for unparsed text, whose types come from the profile. ``keys`` holds the columns from folders
+    such as year=2024, each with its value.
     """
 
     has_names = True
@@ -127,7 +127,7 @@ class Part:
         self.where, self.format, self.n_rows, self.written, self._read = where, format, n_rows, written, read
         self.files: tuple[str, ...] = () if format == "frame" else (where,)
         self.notes: list[str] = []
-        self.warnings: list[tuple[str, str]] = []  # with a remedy each
+        self.warnings: list[tuple[str, str]] = []  # text and remedy
         self.excluded: set[int] = set()
         self.set_schema(schema)
 
@@ -156,11 +156,11 @@ class Part:
 
     @property
     def n_kept(self) -> int | None:
-        """The number of rows without those that are left out; None if it is not known yet."""
+        """The number of rows without excluded ones; None if it is unknown."""
         return None if self.n_rows is None else self.n_rows - len(self.excluded)
 
     def raw_row(self, row: int) -> int:
-        """Return the number that a row has if none is left out."""
+        """Return the number of a row in the file, excluded rows included."""
         for other in sorted(self.excluded):
             if other > row:
                 break
@@ -172,11 +172,11 @@ class Part:
         return [self.first_line + row for row in rows]
 
     def exclude(self, rows: Iterable[int]) -> None:
-        """Leave out rows from now on."""
+        """Exclude rows from reading."""
         self.excluded = {*self.excluded, *rows}
 
     def kept_chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` on, in order, without those that are left out."""
+        """Yield the rows from ``start`` on, in order, without excluded ones."""
         first = self.raw_row(start)
         gone = np.array(sorted(self.excluded), dtype=np.int64)
         for chunk in self.chunks(columns, first, rows, first_pass):
@@ -187,7 +187,7 @@ class Part:
             yield chunk if high == low else chunk.filter(pa.array(keep))
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` on, in order, in pieces of any size; the first pass checks every buffer."""
+        """Yield the rows from ``start`` on, in order, in chunks of any size; the first pass validates every buffer."""
         try:
             for chunk in self._read(columns, start, rows):
                 if first_pass:
@@ -198,12 +198,11 @@ class Part:
 
 
 def open_parquet(path: str) -> Part:
-    """Return a Parquet file, of which only the columns asked for are read.
+    """Return a Parquet file, of which only the requested columns are read.
 
-    Not by way of ``pyarrow.dataset``, which reads ahead a large part of the file (210 MB where this takes 45) and
-    cannot begin at a row.
+    ``pyarrow.dataset`` is not used: it reads ahead (210 MB where this takes 45) and cannot start at a given row.
     """
-    # Of a local file, pages are read one by one, which takes half the memory; a server is asked for whole columns.
+    # Local files are read page by page, which takes half the memory; remote ones by whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
     with wrap_errors(f"{path} is not a Parquet file, or it is damaged."):
         file = pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
@@ -243,7 +242,7 @@ def open_arrow(path: str) -> Part:
 
 
 def open_array(path: str) -> Part:
-    """Return the array of an .npy file, left on disk; a vector is one column."""
+    """Return the array of an .npy file as a memory map; a vector is one column."""
     place = open_seekable(path)
     with wrap_errors(f"{path} is not a NumPy file of numbers, or it is damaged."):
         array: AnyArray
@@ -280,7 +279,7 @@ def open_json(path: str) -> Part:
                     return Part.of(path, table, "jsonl", written=True)
         with open_bytes(path) as stream:
             text = bytes(stream.read()).decode("utf-8-sig")
-        # Numbers stay text: the profile finds their type, and identifiers keep all digits.
+        # Numbers stay text: the profile sets their type, and identifiers keep all digits.
         parse = partial(json.loads, parse_int=str, parse_float=str, parse_constant=str)
         records = parse(text) if is_array else [parse(line) for line in text.splitlines() if line.strip()]
     if not all(isinstance(record, dict) for record in records):
@@ -300,14 +299,14 @@ def open_json(path: str) -> Part:
 
 
 def _keeps_digits(column: Any) -> bool:
-    """Tell whether pyarrow read a column of JSON as it was written: no nested values, no rounded whole numbers."""
+    """Return whether pyarrow read a JSON column without loss: no nested values, no rounded whole numbers."""
     if pa.types.is_nested(column.type):
         return False
     return not pa.types.is_floating(column.type) or (pc.max(pc.abs(column)).as_py() or 0) < 2**53
 
 
 def _flat_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with the entries of its inner objects in place of these."""
+    """Flatten the inner objects of a JSON object by one level."""
     flat = dict[str, Any]()
     for name, value in record.items():
         flat |= {f"{name}.{key}": inner for key, inner in value.items()} if isinstance(value, dict) else {name: value}
@@ -338,7 +337,7 @@ def open_h5ad(path: str) -> Part:
     return part
 
 
-#: What opens a file of each format with types of its own.
+#: Functions that open files with typed columns, by format.
 OPENERS: dict[str, Callable[[str], Part]] = {
     "parquet": open_parquet,
     "arrow": open_arrow,

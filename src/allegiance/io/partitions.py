@@ -1,4 +1,4 @@
-"""Partitioned output: one finished file per input partition, local or remote; a rerun writes only missing ones."""
+"""Partitioned output, local or remote: one file per input partition. A rerun writes only missing files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .files import TEMPORARY, TableError, filesystem_of, is_url, write_whole
 from .sinks import Sink, open_sink
 from .tables import FORMATS, Table
 
-#: Rows of a part at most; longer input files give several parts.
+#: Maximum rows of a part; longer input files give several parts.
 PART_ROWS = 1_000_000
-#: The folder of records in an output folder. Readers of datasets ignore names that begin with an underscore.
+#: Folder of run records in an output folder. Dataset readers ignore names with a leading underscore.
 RECORDS = "_allegiance"
 _KNOWN_ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | {".gz", ".bz2", ".zst"}
 
@@ -36,17 +36,17 @@ class Partition(NamedTuple):
     """The input file."""
     start: int
     stop: int | None
-    """Its rows; None for all from ``start``."""
+    """The row after its last one; None for the end of the file."""
 
 
 class FinishedPart(NamedTuple):
-    """What the record of a finished part holds."""
+    """The record of a finished part."""
 
     rows: int
     summary: str
     """The summary of its rows, as JSON."""
     review: pa.Table | None
-    """The first of its rows to review."""
+    """Its first rows to review."""
 
 
 def is_folder(path: str) -> bool:
@@ -70,7 +70,7 @@ def list_partitions(table: Table) -> list[Partition]:
 
 
 def _file_names(paths: Sequence[str]) -> list[str]:
-    """Return different file names for paths: what they do not share, without endings."""
+    """Return unique file names for paths, without shared folders and endings."""
     pieces = [(path if is_url(path) else os.path.abspath(path)).replace(os.sep, "/").split("/") for path in paths]
     shared = _shared_length([each[:-1] for each in pieces])
     names: list[str] = []
@@ -106,7 +106,7 @@ class PartitionedSink:
     folder
         A local folder, which is created, or a URL.
     if_exists
-        What to do with a part of another run: "error" raises, "update" replaces it, "replace" also replaces finished
+        How to treat parts of another run: "error" raises, "update" replaces them, "replace" also replaces finished
         parts of this run.
     ending
         The format of the files.
@@ -125,7 +125,7 @@ class PartitionedSink:
         self.path = os.fspath(folder).rstrip("/" + os.sep) + "/"
         self.if_exists, self._ending, self._metadata = if_exists, ending, metadata
         self._stack = ExitStack()
-        open_sink(f"part{ending}", force=True)  # raises if the ending is not known
+        open_sink(f"part{ending}", force=True)  # raises if the ending is unknown
         if is_url(self.path):
             filesystem_of(self.path)
         elif os.path.isdir(self.path) and not os.path.isdir(self.path + RECORDS) and os.listdir(self.path):
@@ -162,7 +162,7 @@ class PartitionedSink:
         self._stack.close()
 
     def file_of(self, part: Partition) -> str:
-        """Return the path of a part."""
+        """Return the output path of a part."""
         return f"{self.path}{part.name}{self._ending}"
 
     def find(self, part: Partition, run: Mapping[str, Any]) -> FinishedPart | None:
@@ -200,7 +200,7 @@ class PartitionedSink:
         return open_sink(self.file_of(part), force=True, metadata=self._metadata)
 
     def finish(self, part: Partition, run: Mapping[str, Any], rows: int, summary: str, review: pa.Table | None) -> None:
-        """Write the record of a part whose file is complete."""
+        """Write the record of a part after its file is complete."""
         packed = None
         if review is not None:
             buffer = pa.BufferOutputStream()
@@ -228,7 +228,7 @@ class PartitionedSink:
 
 
 def _size(path: str) -> int | None:
-    """Return the size of a file, None if there is none."""
+    """Return the size of a file, None if it does not exist."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
         filesystem.invalidate_cache()
@@ -237,7 +237,7 @@ def _size(path: str) -> int | None:
 
 
 def read_file(path: str) -> bytes | None:
-    """Return the contents of a file, None if there is none."""
+    """Return the contents of a file, None if it does not exist."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
         filesystem.invalidate_cache()
@@ -250,7 +250,7 @@ def read_file(path: str) -> bytes | None:
 
 
 def first_rows(tables: Sequence[pa.Table], n: int, order: str) -> pa.Table | None:
-    """Return the first ``n`` rows of several tables by the column ``order``; ties keep their sequence."""
+    """Return the first ``n`` rows of several tables sorted by the column ``order``; the sort is stable."""
     if not tables:
         return None
     whole = pa.concat_tables(tables)

@@ -1,4 +1,4 @@
-"""From the rows of a table to the matrix that is clustered, by a plan of plain values."""
+"""Feature plans: turn the rows of a table into the matrix to cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from .values import (
     MARKS,
     ORDERS,
     as_texts,
-    decoded,
     is_number,
     is_text,
     is_time,
@@ -30,54 +29,55 @@ from .values import (
     label_values,
     lower_words,
     read_column,
+    without_dictionary,
 )
 
 IMPUTATIONS = ("median", "drop")
-#: What stands for a missing value among categories.
+#: The category of missing values.
 MISSING = "(missing)"
 _KINDS = ("number", "date", "category")
 _ROLES = ("id", "label", "feature", "kept", "left out")
 _ORDER_NAMES = {"iso": "ISO", "ymd": "year first", "dmy": "day first", "mdy": "month first"}
-#: Names in a line of a description.
-_SHOWN = 12
+#: Columns listed as left out in a description.
+_MAX_LISTED = 12
 
 
 @dataclass
 class ColumnPlan:
-    """What becomes of one column.
+    """The role of one column, and how it becomes features.
 
-    A category has a center for each of its values, their shares, and one spread, the root of the sum of their
-    variances, so that every column of the table has the same variance in all.
+    A categorical column has one center per category (its share) and one spread (the root of the total variance), so
+    that every column of the table has the same total variance.
     """
 
     name: str
-    role: str  # "id", "label", "feature", "kept" (a column that was asked for), or "left out"
+    role: str  # "id", "label", "feature", "kept" (requested by the user), or "left out"
     reason: str = ""
-    kind: str | None = None  # of features: "number", "date" (days since 1970-01-01) or "category"
-    reading: str = "."  # of text; see ColumnProfile
-    missing: tuple[Any, ...] = ()  # what means a missing value
-    center: float | list[float] = 0.0  # what is subtracted: the mean
-    spread: float = 1.0  # what it is divided by: the standard deviation
-    fill: float = 0.0  # what stands in for a missing number: the median
-    categories: list[str] = field(default_factory=list)  # one column of zeros and ones each
-    n_missing: int = 0  # in the table that the plan was made for
+    kind: str | None = None  # for features: "number", "date" (days since 1970-01-01) or "category"
+    reading: str = "."  # for text; see ColumnProfile
+    missing: tuple[Any, ...] = ()  # words and numbers that mean missing
+    center: float | list[float] = 0.0  # subtracted: the mean
+    spread: float = 1.0  # divisor: the standard deviation
+    fill: float = 0.0  # replaces missing numbers: the median
+    categories: list[str] = field(default_factory=list)  # one-hot encoded in this order
+    n_missing: int = 0  # in the table of the plan
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns of the matrix that it becomes."""
+        """The names of its matrix columns."""
         if self.kind == "category":
             return [f"{self.name}={category}" for category in self.categories]
         return [self.name] if self.role == "feature" else []
 
     @property
     def width(self) -> int:
-        """How many columns of the matrix it becomes."""
+        """The number of its matrix columns."""
         return len(self.names)
 
 
 @dataclass(eq=False, repr=False)
 class FeaturePlan:
-    """What becomes of each column of a table, and how rows become the matrix that is clustered.
+    """The role of each column of a table, and how rows become the matrix to cluster.
 
     Built by ``allegiance.io.propose``.
 
@@ -88,20 +88,20 @@ class FeaturePlan:
     scaled
         Whether columns are scaled by ``center`` and ``spread``.
     impute
-        What happens to missing values; see ``allegiance.io.propose``.
+        The treatment of missing values; see ``allegiance.io.propose``.
     single
-        Whether the matrix is in single precision, as all its columns are in the table.
+        Whether the matrix has single precision, because all columns of the table do.
     n_rows
-        The rows of the table it was made for.
+        The number of rows of the table.
     where
-        What that table is called.
+        The name of the table, for messages.
 
     Attributes
     ----------
     findings
-        Facts about the table and its columns, the most important first: records of ``kind``, ``columns``, ``level``,
-        ``text`` and ``remedy``. Those of level "error" must be solved before the plan can be applied, those of level
-        "warning" change the answer.
+        Facts about the table and its columns, most important first, with ``kind``, ``columns``, ``level``, ``text`` and
+        ``remedy``. Findings of level "error" must be resolved before the plan can be applied; those of level "warning"
+        change the answer.
     """
 
     columns: list[ColumnPlan]
@@ -114,7 +114,7 @@ class FeaturePlan:
 
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> FeaturePlan:
-        """Return the plan of columns of bare numbers: nothing is scaled or filled.
+        """Return a plan that uses columns of numbers as they are, without scaling or filling.
 
         Parameters
         ----------
@@ -144,17 +144,17 @@ class FeaturePlan:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The columns of labels."""
+        """The label columns."""
         return self._named("label")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(d,) the names of the columns of the matrix: those of the table, or ``column=value`` for categories."""
+        """(d,) the names of the matrix columns: those of the table, or ``column=value`` for categories."""
         return tuple(name for column in self.features for name in column.names)
 
     @property
     def _scale(self) -> tuple[FloatArray, FloatArray]:
-        """(d,) what is subtracted from each column of the matrix, and what it is divided by, if it is scaled."""
+        """(d,) the center and the spread of each matrix column; 0 and 1 without scaling."""
         if not self.scaled:
             return np.zeros(len(self.names)), np.ones(len(self.names))
         centers = [np.atleast_1d(np.asarray(column.center, dtype=np.float64)) for column in self.features]
@@ -163,21 +163,21 @@ class FeaturePlan:
 
     @property
     def problems(self) -> list[str]:
-        """The findings that must be solved first, as text."""
+        """The errors among the findings, as text."""
         return [str(finding) for finding in self.findings if finding.level == "error"]
 
     @property
     def remedy(self) -> str:
-        """The options that address all errors and warnings, to be added to the command."""
+        """The command-line options that resolve all errors and warnings."""
         remedies = [one.remedy for one in self.findings if one.level != "note" and not one.remedy.startswith("--keep")]
         drops = [remedy.removeprefix("--drop ").strip('"') for remedy in remedies if remedy.startswith("--drop ")]
         others = dict.fromkeys(remedy for remedy in remedies if remedy.startswith("--") and "--drop" not in remedy)
         if "--no-header" in others:
             return "--no-header"  # the columns get other names
-        return " ".join([*others, *([quoted("--drop", drops)] if drops else [])])
+        return " ".join([*others, *([quote_option("--drop", drops)] if drops else [])])
 
     def raise_problems(self) -> None:
-        """Raise a ``TableError`` that names all problems, if there are any."""
+        """Raise a ``TableError`` that lists all problems, if there are any."""
         if self.problems:
             raise TableError("\n".join(self.problems))
 
@@ -205,21 +205,21 @@ class FeaturePlan:
             width = sum(c.width for c in categories)
             lines.append(f"categories, one-hot ({len(categories):,}, {width:,} columns): {listed}")
         left = [c for c in self.columns if c.role == "left out"]
-        lines += [f"left out: {c.name} {c.reason}" for c in left[:_SHOWN]]
-        if len(left) > _SHOWN:
-            lines.append(f"left out: {len(left) - _SHOWN:,} more columns")
+        lines += [f"left out: {c.name} {c.reason}" for c in left[:_MAX_LISTED]]
+        if len(left) > _MAX_LISTED:
+            lines.append(f"left out: {len(left) - _MAX_LISTED:,} more columns")
         lines.append("scaling: all columns standardized" if self.scaled else "scaling: none")
         return [*lines, *(f"{one.level}: {one}" for one in self.findings if findings or one.kind == "missing")]
 
     def prepare(self, rows: Any) -> tuple[FloatArray, IntArray]:
-        """Return the matrix (m, d) of some rows, and the numbers (m,) of those that are used, counted from 0.
+        """Return the matrix (m, d) of some rows, and the numbers (m,) of the rows in it, counted from 0.
 
-        Rows that lack a value, if the plan does not fill it, or a label are left out.
+        Rows without a label are left out, and rows with missing values that the plan does not fill.
 
         Parameters
         ----------
         rows
-            A record batch, a table or a frame of any library, which has the columns ``used``.
+            A record batch, a table or a frame of any library with the columns ``used``.
         """
         batch = as_arrow(rows)
         known = set(batch.schema.names)
@@ -238,10 +238,10 @@ class FeaturePlan:
         return matrix if present.all() else matrix[present], np.flatnonzero(present)
 
     def _fill(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray) -> None:
-        """Write the features of a batch into a matrix of zeros, and tell which rows have all that is needed."""
+        """Write the features of a batch into a matrix of zeros, and clear ``present`` for incomplete rows."""
         at = 0
-        refused: dict[str, int] = {}
-        # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
+        n_missing: dict[str, int] = {}
+        # For thousands of columns, a dictionary is faster than lookups in the batch.
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.features:
             if column.kind == "category":
@@ -256,10 +256,10 @@ class FeaturePlan:
                 matrix[:, at] = numbers
             if gaps.any():
                 present &= ~gaps
-                refused[column.name] = int(gaps.sum())
+                n_missing[column.name] = int(gaps.sum())
             at += column.width
-        if refused and self.impute is None:
-            raise TableError(not_filled(refused))
+        if n_missing and self.impute is None:
+            raise TableError(missing_message(n_missing))
         if self.scaled:
             center, spread = self._scale
             matrix -= center
@@ -269,8 +269,8 @@ class FeaturePlan:
                 present &= label_values(arrays[name], name, self.where)[1]
 
     def _numbers(self, values: Any, column: ColumnPlan) -> FloatArray:
-        """Return a column in its own units, NaN where a value is missing."""
-        values = decoded(values)
+        """Return a column in its own units, with NaN for missing values."""
+        values = without_dictionary(values)
         if not (is_text(values.type) or is_number(values.type) or is_time(values.type)):
             raise TableError(f"column {column.name!r} holds {column.kind}s in the plan, but here {values.type}.")
         numbers, odd = read_column(values, column.reading, column.missing)
@@ -282,7 +282,7 @@ class FeaturePlan:
         return numbers
 
     def _codes(self, values: Any, column: ColumnPlan) -> tuple[IntArray, BoolArray]:
-        """Return the positions of categories, -1 for one that is not known, and which gaps nothing stands for."""
+        """Return category codes, -1 for unknown categories, and a mask of the missing values that are not filled."""
         texts = as_texts(values)
         if column.missing:
             words = pa.array(sorted(lower_words(column.missing)), pa.string())
@@ -301,12 +301,12 @@ class FeaturePlan:
         Parameters
         ----------
         rows
-            As in :meth:`prepare`, or what ``allegiance.io.open_table`` takes.
+            As in :meth:`prepare`, or a source for ``allegiance.io.open_table``.
 
         Raises
         ------
         TableError
-            If a row would have to be left out, for a missing value or label.
+            If a row would be left out because of a missing value or label.
         """
         if isinstance(rows, (str, Table)) or hasattr(rows, "__fspath__"):
             rows = open_table(rows).read(list(self.used), typed=False)
@@ -317,11 +317,11 @@ class FeaturePlan:
             raise TableError(f"{gaps:,} rows have a missing value or label and would be left out: use prepare().")
         return matrix
 
-    #: The plan can stand where a fitted transformer does.
+    #: A plan works like a fitted transformer.
     transform = matrix
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the columns of the matrix.
+        """Return the names of the matrix columns.
 
         Parameters
         ----------
@@ -356,17 +356,17 @@ class FeaturePlan:
         return (matrix - center) / spread
 
     def check(self, table: Table) -> list[str]:
-        """Check another table against the plan, and return what its user should know.
+        """Check another table against the plan, and return notes for the user.
 
         Parameters
         ----------
         table
-            It must have the columns ``used``, in any order.
+            A table with the columns ``used``, in any order.
 
         Raises
         ------
         TableError
-            If columns are missing or hold what the plan cannot read, all of them named.
+            If columns are missing or cannot be read by the plan; the message names all of them.
         """
         there = set(table.columns)
         lacking = [name for name in self.used if name not in there]
@@ -384,27 +384,27 @@ class FeaturePlan:
         ]
         gaps = {column.name: stats.n_missing for column, stats in pairs if stats.n_missing}
         if gaps and self.impute is None:
-            problems.append(not_filled(gaps))
+            problems.append(missing_message(gaps))
         if problems:
             raise TableError(f"{table.where}: " + " ".join(problems))
         notes = [note for column, stats in pairs if column.kind == "category" for note in _unseen(column, stats)]
         if gaps:
             what = "are filled as in the model" if self.impute == "median" else "leave their row out"
-            notes.append(f"{sum(gaps.values()):,} missing values {what}: {counted(gaps)}.")
+            notes.append(f"{sum(gaps.values()):,} missing values {what}: {join_counts(gaps)}.")
         ignored = sorted(there - {column.name for column in self.columns}, key=table.columns.index)
         if ignored:
-            notes.append(f"columns that the model does not know are ignored: {join_names(ignored)}.")
+            notes.append(f"ignoring columns the model was not fitted on: {join_names(ignored)}.")
         return notes
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain values that JSON knows."""
+        """Return the plan as plain values for JSON."""
         columns = [{**asdict(column), "missing": list(column.missing)} for column in self.columns]
         settings = ("scaled", "impute", "single", "n_rows", "where")
         return {"columns": columns} | {name: getattr(self, name) for name in settings}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FeaturePlan:
-        """Return the plan that :meth:`to_dict` described.
+        """Return a plan from the values of :meth:`to_dict`.
 
         Parameters
         ----------
@@ -438,13 +438,13 @@ class FeaturePlan:
 
 
 def _column_from(entry: Mapping[str, Any]) -> ColumnPlan:
-    """Return a checked plan of a column from plain values."""
+    """Return a column plan from plain values, after checking them."""
     known = {one.name for one in fields(ColumnPlan)}
     column = ColumnPlan(**{key: value for key, value in entry.items() if key in known})
     centers = column.center if isinstance(column.center, list) else [column.center]
     numbers = [float(value) for value in [*centers, column.spread, column.fill]]
     feature = column.role == "feature"
-    for wrong, what in (
+    for is_wrong, problem in (
         (column.role not in _ROLES or (feature and column.kind not in _KINDS), "an unknown role or kind"),
         (
             not all(isinstance(text, str) for text in [column.name, column.reason, *column.categories]),
@@ -455,16 +455,16 @@ def _column_from(entry: Mapping[str, Any]) -> ColumnPlan:
             len(centers) != (len(column.categories) if column.kind == "category" else 1),
             f"{len(centers)} centers for {len(column.categories)} categories",
         ),
-        (column.reading not in (*MARKS, *ORDERS), "an unknown way to be read"),
+        (column.reading not in (*MARKS, *ORDERS), "an unknown reading"),
     ):
-        if wrong:
-            raise ValueError(f"column {column.name!r} has {what}")
+        if is_wrong:
+            raise ValueError(f"column {column.name!r} has {problem}")
     column.missing = tuple(value if isinstance(value, (str, int, float)) else str(value) for value in column.missing)
     return column
 
 
 def _readable(column: ColumnPlan, profile: ColumnProfile) -> bool:
-    """Tell whether the values of a column are numbers or dates; if too many to tell, the reading will."""
+    """Return whether a column holds numbers or dates; with too many values to check, reading them decides."""
     if profile.kind != "text":
         return profile.kind != "other"
     if profile.values is None:
@@ -478,29 +478,33 @@ def _because(profile: ColumnProfile) -> str:
 
 
 def _unseen(column: ColumnPlan, profile: ColumnProfile) -> list[str]:
-    """Return a note on categories that the plan does not have."""
+    """Return a note on categories that are not in the plan."""
     if profile.values is None:
-        return [f"column {column.name!r} has more than 1,000 values; those that the model has not seen count as none."]
+        return [
+            f"column {column.name!r} has more than 1,000 values; those the model has not seen are encoded as zeros."
+        ]
     new = {text: count for text, count in profile.values.items() if text not in column.categories}
     if not new:
         return []
-    return [f"column {column.name!r} has categories the model has not seen; they are encoded as zeros: {counted(new)}."]
+    return [
+        f"column {column.name!r} has categories the model has not seen; they are encoded as zeros: {join_counts(new)}."
+    ]
 
 
-def not_filled(gaps: Mapping[str, int]) -> str:
-    """Return what to do about missing values where the plan does not say what stands for them."""
+def missing_message(gaps: Mapping[str, int]) -> str:
+    """Return a message about missing values that the plan does not fill."""
     return (
-        f"values are missing in {counted(gaps)}. Pass impute='median' (--impute median) to fill them, or impute='drop' "
-        "(--impute drop) to leave their rows out; a saved model keeps what it was made with."
+        f"values are missing in {join_counts(gaps)}. Pass impute='median' (--impute median) to fill them, or "
+        "impute='drop' (--impute drop) to leave their rows out. The setting of a saved model cannot be changed."
     )
 
 
-def quoted(option: str, names: Iterable[str]) -> str:
-    """Return an option of the command with names of columns, quoted where needed."""
+def quote_option(option: str, names: Iterable[str]) -> str:
+    """Return a command-line option with column names, quoted if needed."""
     text = ",".join(dict.fromkeys(names))
     return f"{option} {text}" if re.fullmatch(r"[\w,.+-]+", text) else f'{option} "{text}"'
 
 
-def counted(counts: Mapping[str, int]) -> str:
-    """Return names with their counts, the largest first."""
+def join_counts(counts: Mapping[str, int]) -> str:
+    """Return names with their counts, largest first."""
     return join_names(f"{name} ({count:,})" for name, count in sorted(counts.items(), key=lambda item: -item[1]))

@@ -1,9 +1,9 @@
-"""Column profiles from one pass over a table: numbers and dates as people write them, categories, identifiers.
+"""Column profiles from one pass over a table: numbers, dates, categories, identifiers.
 
-Every text column keeps all interpretations: a decimal point, a decimal comma, and four date orders. Each counts the
-cells that contradict it, so no column is read twice. Medians and uniqueness come from a random sample of rows, or from
-all rows if they fit into memory. Rows that are no observations (a second header, totals, footnotes) are collected on
-the way; only if there are some, or numbers that mean "missing", is the table profiled a second time without them.
+Each text column tracks several readings: a decimal point, a decimal comma, and four date orders. Each reading counts
+the cells that contradict it, so no column is read twice. Medians and uniqueness come from a random sample of rows, or
+from all rows if they fit into memory. The same pass collects rows that are not observations (a second header, totals,
+footnotes). Only if there are such rows, or numbers that mean "missing", the table is profiled again without them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from .values import (
     as_numbers,
     as_texts,
     as_times,
-    decoded,
     has_leading_zeros,
     is_number,
     is_text,
@@ -39,33 +38,34 @@ from .values import (
     read_column,
     read_numbers,
     read_texts,
-    trimmed,
+    trim_texts,
     with_gaps,
+    without_dictionary,
 )
 
-#: Distinct values that are counted, of a column and of all columns.
+#: Maximum number of distinct values to count, per column and in total.
 _MAX_VALUES, _ALL_VALUES = 1_000, 1 << 20
-#: Rows that the sample of a longer table has at least, and the most cells and bytes it may have.
+#: Minimum rows of the sample, and its maximum number of cells and bytes.
 SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
-#: Cells and rows up to which the sample is the whole table while it is profiled, and rows that it keeps afterwards: as
-#: halves are dropped, three times as many leave enough.
-_WHOLE_CELLS, _WHOLE_ROWS, _KEPT_ROWS = 1 << 22, 1 << 20, 3 * SAMPLE_ROWS
-#: Batches that the sample consists of at most, and rows that it keeps whatever they take.
-_MOST_BATCHES, _LEAST_ROWS = 1_000, 256
-#: Cells that may contradict an interpretation, as a number and as a share; rows interpreted at a time.
+#: Cells and rows up to which the sample is the whole table during profiling, and its maximum rows afterwards. Rows are
+#: dropped by half, so three times the minimum is enough.
+_WHOLE_CELLS, _WHOLE_ROWS, _FINAL_ROWS = 1 << 22, 1 << 20, 3 * SAMPLE_ROWS
+#: Maximum batches of the sample, and rows that it keeps regardless of their bytes.
+_MAX_BATCHES, _MIN_ROWS = 1_000, 256
+#: Maximum number and share of cells that may contradict a reading; rows read at a time.
 _MAX_STRAYS, _STRAY_SHARE, _BLOCK_ROWS = 1_000, 0.01, 512
-#: Values at the beginning of a column that end an interpretation if none of them fits.
+#: A reading is dropped if none of the first values of the column fits it.
 _LEAD = 256
-#: Whole numbers from here on are codes: floating-point numbers cannot distinguish them.
+#: Larger whole numbers are codes: floating-point numbers cannot represent them exactly.
 _EXACT = float(1 << 53)
-#: Distinct values that a column with a sentinel has at least, besides it.
+#: Minimum number of other distinct values in a column with a sentinel.
 _MIN_DISTINCT = 10
 _ID_NAME = re.compile(
     r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
 )
 _NUMBER_NAME = re.compile(r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban)$", re.I)
 _COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
-#: Words for a row that sums up others, and for one that sums up a few.
+#: Labels of total rows and of subtotal rows.
 _TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt", "totale", "somme"}
 
 _SUBTOTALS = {"subtotal", "sub-total", "sub total", "zwischensumme"}
@@ -73,19 +73,19 @@ _SUBTOTALS = {"subtotal", "sub-total", "sub total", "zwischensumme"}
 
 @dataclass
 class ColumnProfile:
-    """The contents of one column. Numbers of dates are days since 1970-01-01."""
+    """The profile of one column. Dates are days since 1970-01-01."""
 
     name: str
     type: str  # in the file, as Arrow names it
     kind: str = "empty"  # "number", "date", "text", "empty" (no value at all) or "other" (lists, binary data, ...)
     n_rows: int = 0
-    n_missing: int = 0  # with words for missing values
-    missing_words: dict[str, int] = field(default_factory=dict)  # how often each counted as missing
-    missing: tuple[Any, ...] = ()  # words and numbers that mean a missing value, beyond the usual words
-    strays: dict[int, str] = field(default_factory=dict)  # row and text of cells that are neither number nor date
-    values: dict[str, int] | None = None  # how often each distinct one occurs; None if there are more than 1,000
-    unique: bool = False  # in the sample; of texts and whole numbers
-    counting: bool = False  # whether each value is one more than the one before
+    n_missing: int = 0  # including words for missing values
+    missing_words: dict[str, int] = field(default_factory=dict)  # count of each word that means missing
+    missing: tuple[Any, ...] = ()  # additional words and numbers that mean missing
+    strays: dict[int, str] = field(default_factory=dict)  # cells that are neither number nor date, by row
+    values: dict[str, int] | None = None  # count of each distinct value; None if there are more than 1,000
+    unique: bool = False  # in the sample; only texts and whole numbers
+    counting: bool = False  # whether each value is the previous one plus 1
     distinct_share: float = 0.0  # in the sample
     integer: bool = False
     mean: float = np.nan
@@ -93,17 +93,17 @@ class ColumnProfile:
     min: float = np.nan
     max: float = np.nan
     median: float = np.nan
-    median_error: float = 0.0  # 0 if it is exact; else it is that of a sample, and this is the error of its rank (95%)
+    median_error: float = 0.0  # of its rank (95%), if it is the median of a sample; 0 if it is exact
     infinite: int = 0
-    reading: str = "."  # of text: the decimal mark, or the order of a date, "iso", "ymd", "dmy" or "mdy"
-    remark: str = ""  # for the user, such as a date that could be read in two ways
+    reading: str = "."  # for text: the decimal mark, or the date order "iso", "ymd", "dmy" or "mdy"
+    remark: str = ""  # for the user, such as an ambiguous date
     sentinel: float | None = None  # a number that probably means missing
     sentinel_count: int = 0
 
 
 @dataclass
 class Profile:
-    """The profile of a table: its rows, its columns by name, and rows that are not observations, with the reason."""
+    """The profile of a table: row count, column profiles, and rows that are not observations, with the reason."""
 
     n_rows: int
     columns: dict[str, ColumnProfile]
@@ -111,7 +111,7 @@ class Profile:
     odd_rows: dict[int, str] = field(default_factory=dict)
 
     def n_duplicate_rows(self) -> int:
-        """Return how many rows repeat an earlier one in all columns; 0 if the table is too large to tell."""
+        """Return the number of rows that repeat an earlier one in all columns; 0 if the table is too large to check."""
         rows = self.sample.rows(_WHOLE_ROWS, list(self.sample.names))
         if rows.num_rows < self.n_rows or rows.num_rows * rows.num_columns > _WHOLE_CELLS or not rows.num_columns:
             return 0
@@ -127,9 +127,9 @@ def profile_of(
     dayfirst: bool | None = None,
     check_rows: bool = False,
 ) -> Profile:
-    """Return the profile of record batches with this schema, whose text is as written.
+    """Return the profile of record batches with this schema and unparsed text.
 
-    The result does not depend on batch boundaries. ``check_rows`` looks for rows that are not observations.
+    The result does not depend on batch boundaries. ``check_rows`` also finds rows that are not observations.
     """
     most_values = min(_MAX_VALUES, max(_ALL_VALUES // len(schema), 51))
     columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
@@ -145,17 +145,17 @@ def profile_of(
         n_rows += batch.num_rows
         del batch, values  # or they would be held while the next one is read
     odd = rows.find() if check_rows else {}
-    # One table has one decimal mark: a column that shows it decides for those that could have either.
+    # A table has one decimal mark: columns with an unambiguous mark decide for ambiguous columns.
     marks = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if marks == {","} else ".")
     profiles = [column.finish(sample, usual, bool(marks) or decimal is not None, dayfirst) for column in columns]
     _confirm_sentinels(profiles, columns)
-    sample.thin(_KEPT_ROWS)
+    sample.thin(_FINAL_ROWS)
     return Profile(n_rows, {column.name: column for column in profiles}, sample, odd)
 
 
 def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[_Column]) -> None:
-    """Take a sentinel of one column for one of others where it is extreme, too."""
+    """Apply the sentinel of one column to other columns in which it is extreme."""
     known = {one.sentinel for one in profiles} - {None}
     for one, column in zip(profiles, columns, strict=True):
         if known and one.sentinel is None and one.kind == "number":
@@ -165,16 +165,16 @@ def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[_Column]) ->
 
 
 class _OddRows:
-    """Rows that are not observations: empty ones, footnotes, repeated headers, units, totals."""
+    """Rows that are not observations: empty rows, footnotes, repeated headers, units, totals."""
 
     def __init__(self, columns: list[_Column]) -> None:
         self._columns = columns
-        self._sparse: dict[int, tuple[int, str]] = {}  # rows with one value at most: its column and text
+        self._sparse: dict[int, tuple[int, str]] = {}  # rows with at most one value: its column and text
         self._totals: list[int] = []
         self._subtotals: list[int] = []
 
     def add(self, batch: Any, first: int) -> None:
-        """Collect candidates from the next batch, whose first row has this number."""
+        """Collect candidates from the next batch; ``first`` is the number of its first row."""
         n_values = np.zeros(batch.num_rows, dtype=np.int32)
         for values in batch.columns:
             n_values += np.asarray(values.is_valid().to_numpy(zero_copy_only=False)) if values.null_count else 1
@@ -199,7 +199,7 @@ class _OddRows:
             if place >= 0 and stats[place] is None and self._columns[place].n_times(text) == 1:
                 odd[row] = "without numbers"
         odd |= dict.fromkeys(self._subtotals if numbers else (), "subtotals")
-        # Several columns of numbers that have text in the same row.
+        # Rows with text in several columns of numbers.
         broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
         names = {name for column in self._columns for name in (column.name, column.name.lower())}
         counts = Counter(row for strays in broken for row in strays)
@@ -210,7 +210,7 @@ class _OddRows:
             is_header = sum(text in names for text in texts) > len(texts) / 2
             if is_header or len(shared) <= limit:
                 odd[row] = "a repeated header" if is_header else "text in columns of numbers"
-        # One row holds the largest value of most columns, which is the sum of the other values.
+        # A total row has the largest value of most columns, which is the sum of all others.
         tall = [one for one in numbers if one.low.value >= 0 and one.high.value < 0 and one.count > 3]
         row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
         sums = sum(one.high_row == row and one.is_sum for one in tall)
@@ -221,39 +221,39 @@ class _OddRows:
 
 
 class Sample:
-    """Random rows as written, in their order: those whose random key is below the share that fits into memory."""
+    """A random sample of unparsed rows in their order: those with a random key below ``share``."""
 
     def __init__(self, schema: Any, places: list[int]) -> None:
         self._places = places
-        # Without dictionaries, which every batch would count as its own.
+        # Without dictionaries, which differ between batches.
         self._schema = pa.schema([(schema.field(place).name, plain_type(schema.field(place).type)) for place in places])
         width = len(schema)
-        self._most = min(max(_WHOLE_CELLS // width, _KEPT_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
+        self._most = min(max(_WHOLE_CELLS // width, _FINAL_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
         self._random = np.random.default_rng(0)
         self._keys, self._batches = np.empty(0), list[Any]()
         self.share = 1.0
 
     def add(self, batch: Any) -> None:
-        """Keep some rows of the next batch, and fewer of all if they are too many."""
+        """Sample the next batch, and thin the sample if it is too large."""
         keys = self._random.random(batch.num_rows)
         if batch.schema != self._schema:
-            arrays = [decoded(batch.column(place)) for place in self._places]
+            arrays = [without_dictionary(batch.column(place)) for place in self._places]
             batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         if self.share < 1.0:
             batch, keys = batch.filter(pa.array(keys < self.share)), keys[keys < self.share]
         self._batches.append(batch)
         self._keys = np.append(self._keys, keys)
         self.thin(self._most)
-        if len(self._batches) > _MOST_BATCHES:
+        if len(self._batches) > _MAX_BATCHES:
             self._batches = self._table().combine_chunks().to_batches()
 
     def thin(self, most: int) -> None:
-        """Drop half of the rows while there are more than so many, or too many bytes."""
-        while self._keys.size > most or (self._keys.size > _LEAST_ROWS and self._n_bytes() > _SAMPLE_BYTES):
+        """Halve the sample until it has at most ``most`` rows and not too many bytes."""
+        while self._keys.size > most or (self._keys.size > _MIN_ROWS and self._n_bytes() > _SAMPLE_BYTES):
             self.share /= 2
             keep = self._keys < self.share
             ends = np.cumsum([held.num_rows for held in self._batches])
-            for place, chosen in enumerate(np.split(keep, ends[:-1])):  # one by one, so that no two copies are held
+            for place, chosen in enumerate(np.split(keep, ends[:-1])):  # one by one, to avoid a second copy
                 self._batches[place] = self._batches[place].filter(pa.array(chosen))
             self._keys = self._keys[keep]
 
@@ -274,7 +274,7 @@ class Sample:
         return pa.chunked_array([batch.column(place) for batch in self._batches]).combine_chunks()
 
     def rows(self, most: int, columns: Sequence[str]) -> Any:
-        """Return columns of at most so many rows, those with the smallest keys, as an Arrow table."""
+        """Return columns of at most ``most`` rows, those with the smallest keys, as an Arrow table."""
         held = self._table().select(columns)
         if self._keys.size <= most:
             return held
@@ -282,7 +282,7 @@ class Sample:
 
 
 class _Extreme:
-    """The smallest number of a column, how often it occurs, and the next larger one."""
+    """The smallest number of a column, its count, and the next larger number."""
 
     def __init__(self) -> None:
         self.value, self.count, self.next = np.inf, 0, np.inf
@@ -301,15 +301,15 @@ class _Extreme:
 
 
 class _Stats:
-    """Moments and extremes of one interpretation of a column, and the cells that contradict it."""
+    """Moments and extremes of one reading of a column, and the cells that contradict it."""
 
     def __init__(self) -> None:
         self.count = self.infinite = 0
         self.mean = self.squares = 0.0
-        self.low, self.high = _Extreme(), _Extreme()  # the second one of negated numbers
+        self.low, self.high = _Extreme(), _Extreme()  # high: of the negated numbers
         self.high_row = -1
         self.whole = self.counting = True
-        self.n_strays = self.n_gaps = 0  # cells that contradict, and numbers that mean missing
+        self.n_strays = self.n_gaps = 0  # contradicting cells, and numbers that mean missing
         self._strays: list[tuple[Any, IntArray, int]] = []
         self._last = np.nan
 
@@ -334,7 +334,7 @@ class _Stats:
         if -self.high.value > top:
             self.high_row = first + int(np.flatnonzero(numbers == -self.high.value)[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            # Sums of squares about two means are combined without cancellation.
+            # Combine sums of squares about two means without cancellation.
             mean, total = float(values.mean()), self.count + values.size
             shift = mean - self.mean
             self.squares += float(((values - mean) ** 2).sum()) + shift * shift * (self.count * values.size / total)
@@ -342,13 +342,13 @@ class _Stats:
             self.count = total
 
     def add_strays(self, texts: Any, places: IntArray, first: int) -> None:
-        """Add texts at these places that contradict the interpretation; ``first`` is the row of the first text."""
+        """Add the texts at ``places``, which contradict the reading; ``first`` is the row of the first text."""
         self.n_strays += places.size
         self._strays.append((texts, places, first))
 
     @property
     def strays(self) -> dict[int, str]:
-        """The cells that contradict the interpretation, by row."""
+        """The cells that contradict the reading, by row."""
         return {
             first + place: texts[place].as_py() for texts, places, first in self._strays for place in places.tolist()
         }
@@ -360,9 +360,9 @@ class _Stats:
         return abs(self.mean * self.count - 2 * top) <= 0.01 * top
 
     def extremes(self, values: Mapping[str, int] | None) -> list[tuple[float, int, float, bool]]:
-        """Return repeated whole extremes: value, count, gap relative to the range of the rest, whether its sign is odd.
+        """Return repeated whole extremes: value, count, gap relative to the range of others, whether its sign is odd.
 
-        ``values`` are the distinct values, None if there are many.
+        ``values`` holds the distinct values, None if there are too many.
         """
         if not self.count or (values is not None and len(values) < 3):
             return []
@@ -376,7 +376,7 @@ class _Stats:
         return ends
 
     def sentinel(self, values: Mapping[str, int] | None) -> tuple[float, int] | None:
-        """Return a number that stands for missing values, far from all others and repeated, and its count."""
+        """Return a repeated number, far from all others, that probably means missing, and its count."""
         for value, n, gap, odd_sign in self.extremes(values):
             is_nines = re.fullmatch(r"-?(9{2,}|8{3,}|7{3,})", f"{value:.0f}") is not None
             varied = values is None or len(values) > _MIN_DISTINCT
@@ -388,7 +388,7 @@ class _Stats:
         return None
 
     def finish(self, profile: ColumnProfile) -> None:
-        """Write these numbers into a profile."""
+        """Copy these statistics to a profile."""
         profile.infinite = self.infinite
         if self.count:
             profile.integer, profile.mean = self.whole, self.mean
@@ -400,14 +400,14 @@ class _Stats:
 
 
 class _Column:
-    """One column of a table while its batches go by."""
+    """The statistics of one column, updated batch by batch."""
 
     def __init__(self, name: str, kind: Any, missing: Sequence[Any], most_values: int) -> None:
         self.name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
         value_type = plain_type(kind)
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
-        # Interpretations share their statistics until their numbers differ.
+        # Readings share their statistics until their numbers differ.
         self._readings = dict.fromkeys(MARKS if self._is_text else readings, _Stats())
         self._readings |= dict.fromkeys(ORDERS if self._is_text else (), _Stats())
         self.usable = bool(self._readings)
@@ -418,26 +418,26 @@ class _Column:
         self._leading_zeros = self._ambiguous = False
 
     def stats(self, reading: str) -> _Stats:
-        """Return the statistics of one interpretation."""
+        """Return the statistics of one reading."""
         return self._readings[reading]
 
     def best(self) -> _Stats | None:
-        """Return the interpretation with the fewest contradictions if most values fit it; None for text."""
+        """Return the statistics of the reading with the fewest contradictions if most values fit it; None for text."""
         ranked = sorted(self._readings.values(), key=lambda stats: stats.n_strays)
         return ranked[0] if ranked and ranked[0].count > ranked[0].n_strays else None
 
     def n_times(self, text: str) -> int:
-        """Return how often a text occurs, 1 if there are too many to count."""
+        """Return the count of a text; 1 if there are too many distinct values."""
         return 1 if self._values is None else self._values[text.strip()]
 
     @property
     def only_mark(self) -> str | None:
-        """The decimal mark that the column shows, None if it could have either or is not a column of numbers."""
+        """The decimal mark of the column, None if it is ambiguous or the column does not hold numbers."""
         marks = [mark for mark in MARKS if mark in self._fitting()]
         return marks[0] if self._is_text and len(marks) == 1 and self._rows > self._absent else None
 
     def _fitting(self) -> list[str]:
-        """Return the interpretations with the fewest contradictions, none if they are too many."""
+        """Return the readings with the fewest contradictions; none if even those have too many."""
         fewest = min((stats.n_strays for stats in self._readings.values()), default=0)
         count = max((stats.count for stats in self._readings.values()), default=0)
         allowed = max(1 if count >= 20 else 0, _STRAY_SHARE * count)
@@ -446,14 +446,14 @@ class _Column:
         return [reading for reading, stats in self._readings.items() if stats.n_strays == fewest]
 
     def add(self, column: Any, first: int) -> None:
-        """Add values, the first of which is in this row."""
+        """Add values; ``first`` is the row of the first one."""
         self._rows += len(column)
         if not self.usable:
             self._absent += column.null_count
         elif self._is_text:
-            self._add_text(decoded(column), first)
+            self._add_text(without_dictionary(column), first)
         else:
-            self._add_numbers(decoded(column), first)
+            self._add_numbers(without_dictionary(column), first)
 
     def _add_numbers(self, column: Any, first: int) -> None:
         raw = as_numbers(column)
@@ -479,7 +479,7 @@ class _Column:
 
     def _add_text(self, column: Any, first: int) -> None:
         plain = self._plain_numbers(column) if "." in self._readings else None
-        texts = trimmed(column) if plain is None else column
+        texts = trim_texts(column) if plain is None else column
         self._absent += texts.null_count
         self._count(texts.drop_null())
         if not self._readings:
@@ -487,7 +487,7 @@ class _Column:
         if plain is not None:
             self._add_readings(self._read_plain(column, plain), texts, first)
             return
-        # In blocks: most interpretations of a text column end after the first one.
+        # In blocks: most readings of a text column are dropped after the first one.
         for start in range(0, len(texts), _BLOCK_ROWS if len(self._readings) > 2 else max(len(texts), 1)):
             block = texts[start : start + _BLOCK_ROWS] if len(self._readings) > 2 else texts[start:]
             self._read(block, first + start)
@@ -495,7 +495,7 @@ class _Column:
                 return
 
     def _plain_numbers(self, column: Any) -> FloatArray | None:
-        """Return texts as numbers if all are finite ones with a decimal point and without odd zeros."""
+        """Return texts as numbers if all are finite numbers with a decimal point and no leading zeros; else None."""
         try:
             values = plain_values(column.cast(pa.float64()))
         except pa.ArrowInvalid:
@@ -508,7 +508,7 @@ class _Column:
         return values
 
     def _read_plain(self, column: Any, values: FloatArray) -> dict[str, FloatArray]:
-        """Return the numbers of each reading; a decimal comma reads them too if no point is in them, or groups only."""
+        """Return the numbers by reading; a decimal comma also fits texts without points, or with grouping points."""
         if column.null_count == len(column):
             return dict.fromkeys(self._readings, values)
         numbers = {".": values}
@@ -520,7 +520,7 @@ class _Column:
         return numbers
 
     def _read(self, texts: Any, first: int) -> None:
-        """Interpret trimmed texts in every way that is left."""
+        """Parse trimmed texts with all remaining readings."""
         words = missing_words(texts, self._words)
         values = pc.if_else(words, None, texts)
         if values.null_count < len(values):
@@ -532,7 +532,7 @@ class _Column:
         self._add_readings({name: plain_values(read_texts(values, name)) for name in self._readings}, values, first)
 
     def _add_readings(self, numbers: dict[str, FloatArray], texts: Any, first: int) -> None:
-        """Add the numbers of each interpretation; one that too many texts contradict ends."""
+        """Add the numbers of each reading; drop readings with too many contradictions."""
         for one, other in (MARKS, ("dmy", "mdy")):
             if one in numbers and other in numbers and numbers[one] is not numbers[other]:
                 same = np.array_equal(numbers[one], numbers[other], equal_nan=True)
@@ -556,7 +556,7 @@ class _Column:
                 stats.add(gapped, first)
 
     def _group_readings(self, numbers: dict[str, FloatArray]) -> list[list[str]]:
-        """Return the interpretations by statistics, which they share until their numbers differ."""
+        """Group the readings by statistics, which they share until their numbers differ."""
         groups: dict[tuple[int, int], list[str]] = {}
         for reading, stats in self._readings.items():
             groups.setdefault((id(stats), id(numbers.get(reading))), []).append(reading)
@@ -568,7 +568,7 @@ class _Column:
         return list(groups.values())
 
     def finish(self, sample: Sample, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
-        """Return the profile, now that all rows have been added."""
+        """Return the profile after all rows have been added."""
         profile = ColumnProfile(self.name, str(self._kind), "other" if not self.usable else "empty", n_rows=self._rows)
         profile.values = None if self._values is None else dict(self._values)
         profile.n_missing, profile.missing = self._absent, self._missing
@@ -590,7 +590,7 @@ class _Column:
         return profile
 
     def _contradiction(self) -> str:
-        """Return why a column that is nearly all numbers or dates is text."""
+        """Return the reason why a column of mostly numbers or dates is text."""
         best = self.best()
         if self._leading_zeros:
             return "it has leading zeros"
@@ -600,7 +600,7 @@ class _Column:
         return f"{next(iter(best.strays.values()))[:40]!r} is not a {kind}"
 
     def _reading(self, profile: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
-        """Return the interpretation to use, with a remark if another one would give other numbers."""
+        """Return the reading to use, and add a remark if another one would give different numbers."""
         alive = self._fitting()
         marks = [mark for mark in alive if mark in MARKS]
         if marks:
@@ -640,20 +640,20 @@ class _Column:
 
 
 def is_id_name(name: str, *, strictly: bool = False) -> bool:
-    """Tell whether a column is named as identifiers are: id, customerID, order_key; or also CLIENTNUM, reference."""
+    """Return whether a name is that of an identifier: id, customerID, order_key; unless ``strictly`` also CLIENTNUM."""
     strict = is_counter_name(name) or _ID_NAME.search(name) is not None
     return strict or (not strictly and _NUMBER_NAME.search(name) is not None)
 
 
 def is_counter_name(name: str) -> bool:
-    """Tell whether a column is named as row counters are, such as "Unnamed: 0"."""
+    """Return whether a name is that of a row counter, such as "Unnamed: 0"."""
     return _COUNTER_NAME.search(name) is not None
 
 
 def typed_field(profile: ColumnProfile, kind: Any, keep_words: bool) -> Any:
-    """Return the type of a text column; with ``keep_words``, whole numbers with words among them stay text.
+    """Return the type of a text column; with ``keep_words``, whole numbers mixed with words stay text.
 
-    Labels need that: "unknown" may be one of them.
+    This is needed for labels, where "unknown" may be a label.
     """
     words = bool(keep_words and profile.integer and profile.missing_words)
     if not is_text(kind) or profile.kind not in ("number", "date") or words:

@@ -1,4 +1,4 @@
-"""Models for tables, and model files: plain values and arrays in one archive, without pickle, checked on loading."""
+"""Models for tables, and model files: archives of JSON and arrays, without pickle, validated on loading."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from .features import FeaturePlan
 
 FORMAT = "allegiance model"
-#: The file format that this version writes, and the oldest that it reads. Every release reads the formats of all
-#: earlier releases. Format 1 was never released.
+#: The file format that this version writes, and the oldest it reads. Every release reads the formats of all earlier
+#: releases. Format 1 was never released.
 VERSION, OLDEST = 2, 2
 _STATE = "state.json"
 #: Fixed date of every archive member, so that the same scorer gives the same bytes.
@@ -48,7 +48,7 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow")
 
 
 class Model:
-    """A feature plan and a scorer that was fitted to the features that it prepares.
+    """A feature plan, and a scorer fitted to its features.
 
     The plan turns rows of a table into numbers: it reads numbers and dates, encodes categories, fills missing values
     and scales columns. The scorer knows nothing about tables.
@@ -60,17 +60,17 @@ class Model:
     scorer
         A fitted ``AffinityScorer`` for the matrix of the plan.
     about
-        Where the model comes from, as plain values; saved with it.
+        Provenance as plain values; saved with the model.
 
     Attributes
     ----------
     plan, scorer, about
-        As passed. A column of labels is ignored in new rows.
+        As passed. Label columns of new rows are ignored.
 
     See Also
     --------
-    allegiance.io.fit_stream : Fits one to a table of any size.
-    allegiance.load : Loads one from a file.
+    allegiance.io.fit_stream : Fit a model to a table of any size.
+    allegiance.load : Load a model from a file.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Model:
         return result
 
     def predict(self, rows: Any) -> AnyArray:
-        """Return the label (n,) that the clustering gives each row.
+        """Return the label (n,) of each row.
 
         Parameters
         ----------
@@ -167,23 +167,23 @@ class Model:
         return profile_matrix(self.scorer.fitted_, self.plan, self.plan.matrix(rows))
 
     def keep_baseline(self, rows: Any) -> Self:
-        """Keep the profile of a first period, which later ones are compared with; it is saved with the model.
+        """Store the profile of a first period, the baseline for drift. It is saved with the model.
 
         Parameters
         ----------
         rows
-            As in :meth:`affinity`; usually those of the fit.
+            As in :meth:`affinity`; usually the training data.
         """
         self.scorer.fitted_ = replace(self.scorer.fitted_, baseline=self.profile(rows).without_rows())
         return self
 
     def prepare(self) -> Self:
-        """Compile and compute what scoring needs; see :meth:`allegiance.AffinityScorer.prepare`."""
+        """Compile the code that scoring needs; see :meth:`allegiance.AffinityScorer.prepare`."""
         self.scorer.prepare()
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that scoring needs, as plain values and arrays."""
+        """Return the model as plain values and arrays."""
         state, plan = self.scorer.to_dict(), self.plan.to_dict()
         data = _digest({"scaled": state["data"], "plan": plan})
         about = json.dumps(self.about, ensure_ascii=False)
@@ -206,7 +206,7 @@ class Model:
 
 
 def prepare_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any, labels: Any = None) -> PreparedInput:
-    """Return rows, prepared by the plan if there is one, as they are scored."""
+    """Return the input of the scorer for rows, prepared by the plan if there is one."""
     if plan is None:
         return fitted.prepare_input(rows, labels)
     matrix, record = None, rows
@@ -256,11 +256,11 @@ def profile_matrix(
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:
-    """Load a model or a scorer from a file that its ``save`` or ``allegiance score --save`` wrote.
+    """Load a model or a scorer written by ``save`` or ``allegiance score --save``.
 
-    It gives the same scores to the last bit. A loaded scorer has no ``labels_`` and no ``estimator_``. New points get
-    the label that k-means or a Gaussian mixture would give them if that was the clusterer, and otherwise the label of
-    the nearest representative. Nothing in the file is executed. Files of all released versions can be loaded.
+    Scores are identical to the last bit. A loaded scorer has no ``labels_`` and no ``estimator_``. If the clusterer was
+    k-means or a Gaussian mixture, it labels new points; otherwise they get the label of the nearest representative.
+    Loading executes no code from the file. Files of all released versions can be loaded.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:
     Returns
     -------
     AffinityScorer or allegiance.io.Model
-        What was saved: a scorer takes arrays or frames of numbers, a model takes tables.
+        The saved object: a scorer for arrays or frames of numbers, or a model for tables.
 
     Raises
     ------
@@ -304,12 +304,12 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:
             return scorer
         return Model(_plan_from(state["plan"]), scorer, json.loads(state["about"]))
     except Exception as error:
-        # Parameters are checked where they are used, by code that knows nothing about files.
+        # Parameters are checked where they are used, without the file name.
         raise ValueError(f"{path} cannot be loaded: {error}") from error
 
 
 def _plan_from(values: Mapping[str, Any]) -> FeaturePlan:
-    """Return a plan; only models for tables need the extra ``io``."""
+    """Return a plan from plain values. Only models for tables need the extra ``io``."""
     try:
         from .features import FeaturePlan
     except ImportError as error:
@@ -319,7 +319,7 @@ def _plan_from(values: Mapping[str, Any]) -> FeaturePlan:
 
 # The state of a scorer.
 
-#: Entries of a state: d features, k clusters, r coordinates in which volume is measured.
+#: Entries of a state: d features, k clusters, r coordinates for volumes.
 _PARTS: dict[str, Spec] = {
     "params": Unchecked(dict),
     "n_features": Size("d"),
@@ -335,7 +335,7 @@ _PARTS: dict[str, Spec] = {
 
 
 def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
-    """Return the state of a scorer, without its estimator and with the seed that was used."""
+    """Return the state of a scorer, with its seed and without its estimator."""
     params = params | {"estimator": None, "random_state": fitted.specification.settings.seed}
     calibration = params["calibration"]
     if getattr(calibration, "clusterer", None) is not None:
@@ -406,7 +406,7 @@ def library_versions() -> dict[str, str]:
 
 
 def model_id(fitted: Fitted, plan: FeaturePlan | None = None) -> str:
-    """Return a hash of everything that affects scores; a fitted object that cannot be saved has one, too."""
+    """Return a hash of everything that affects scores, also for fitted objects that cannot be saved."""
     parts: dict[str, Any] = {
         "classes": fitted.classes,
         "diagram": fitted.tessellation.diagram,
@@ -432,7 +432,7 @@ def _digest(state: dict[str, Any]) -> str:
 
 
 def write_state(state: dict[str, Any], path: str | os.PathLike[str], *, force: bool = True) -> None:
-    """Write a state to a local file or a URL, which appears or is replaced only when it is complete."""
+    """Write a state to a local file or a URL, completely or not at all."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in _members(state).items():
@@ -441,14 +441,14 @@ def write_state(state: dict[str, Any], path: str | os.PathLike[str], *, force: b
 
 
 def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a state from a local file or a URL, in memory proportional to its size whatever it claims to hold."""
+    """Read a state from a local file or a URL. Memory is proportional to the file size, even for manipulated files."""
     if is_url(os.fspath(path)):
         filesystem, name = filesystem_of(os.fspath(path))
         content = filesystem.cat_file(name)
     else:
         with open(path, "rb") as file:
             content = file.read()
-    # The file may come from anywhere: no error of the parsers is the caller's mistake.
+    # The file is untrusted, so any parser error means that it is damaged.
     try:
         files = _stored_members(content)
     except Exception as error:
@@ -464,7 +464,7 @@ def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _members(state: dict[str, Any]) -> dict[str, bytes]:
-    """Return the files that make up a state, by name: the JSON, then an .npy file for each array."""
+    """Return the archive members of a state by name: the JSON, then an .npy file per array."""
     arrays: dict[str, AnyArray] = {}
     text = json.dumps(_without_arrays(state, "", arrays), indent=1, ensure_ascii=False, allow_nan=False)
     return {_STATE: text.encode()} | {name: _npy(array) for name, array in arrays.items()}
@@ -520,7 +520,7 @@ def _npy(array: AnyArray) -> bytes:
 
 
 def _array(name: str, content: bytes) -> AnyArray:
-    """Return the array of an .npy file, after comparing what its header says with the bytes that are there."""
+    """Return the array of an .npy file, after checking its header against its size."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
@@ -533,12 +533,12 @@ def _array(name: str, content: bytes) -> AnyArray:
     if min(shape, default=0) < 0 or size != len(content) - start or dtype.itemsize > len(content):
         raise ValueError(f"{name} has {len(content) - start:,} bytes, not those of {dtype} in shape {shape}.")
     values = np.frombuffer(bytearray(content[start:]), dtype) if size else np.empty(0, dtype)
-    # In the byte order of this machine, which need not be that of the one that wrote the file.
+    # Convert to the byte order of this machine.
     return values.reshape(shape, order="F" if by_columns else "C").astype(dtype.newbyteorder("="), copy=False)
 
 
 def _without_arrays(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
-    """Return a state in which arrays, moved to ``arrays``, and infinite numbers are replaced by what JSON can hold."""
+    """Return a state for JSON: arrays are moved to ``arrays``, and infinite numbers become texts."""
     if isinstance(value, np.ndarray):
         arrays[f"{name}.npy"] = value
         return {"array": f"{name}.npy"}

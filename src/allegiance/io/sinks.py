@@ -1,4 +1,4 @@
-"""Tables written in batches, complete or not at all: delimited text, Parquet, Arrow, JSON lines, workbooks."""
+"""Write tables in batches, completely or not at all: delimited text, Parquet, Arrow, JSON lines, workbooks."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ WRITABLE = {
     ".ndjson": "jsonl",
     ".xlsx": "xlsx",
 }
-#: Rows joined to one text at a time, which must stay below 2 GB.
+#: Rows per text block, which must stay below 2 GB.
 _TEXT_ROWS = 65_536
 #: Prefixes that make a spreadsheet program evaluate a text as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Rows and characters that a worksheet and a cell hold.
+#: Maximum rows of a worksheet and characters of a cell.
 _SHEET_ROWS, _CELL_CHARACTERS = 1_048_576, 32_767
 #: Widest column of a worksheet, in characters, and the rows that set the widths.
 _MAX_WIDTH, _WIDTH_ROWS = 50, 1_000
@@ -56,7 +56,7 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 class Percent(float):
-    """A share that workbooks show as a percentage."""
+    """A share that workbooks display as a percentage."""
 
 
 def open_sink(
@@ -68,8 +68,8 @@ def open_sink(
 ) -> Sink:
     """Open a table for writing.
 
-    Rows go to a temporary file, which gets its name when the ``with`` block ends, and is removed if an error or an
-    interruption ends it.
+    Rows go to a temporary file, which is renamed when the ``with`` block ends, or removed after an error or an
+    interruption.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def open_sink(
         The file or URL. Its ending sets the format: .csv, .tsv, .parquet, .arrow, .jsonl (one object per line) or
         .xlsx. ``"-"`` is CSV on standard output. A sink is returned as it is.
     force
-        Replace the file if it exists; otherwise that is an error.
+        Replace an existing file instead of raising an error.
     metadata
         Values to store with the table under the key ``allegiance``, as JSON. Only Parquet and Arrow files store it.
     escape_formulas
@@ -187,12 +187,12 @@ class Sink:
         return self
 
     def check(self, fields: Iterable[pa.Field]) -> None:
-        """Raise if this format cannot store a column, so that the failure comes before the work.
+        """Raise if this format cannot store a column, to fail before the work.
 
         Parameters
         ----------
         fields
-            Names and types of columns, not necessarily all.
+            Names and types of some or all columns.
         """
         for field in fields:
             alone = pa.schema([field])
@@ -221,7 +221,7 @@ class Sink:
             self._writer = self._make(self._file, self._schema)
         for batch in rows.to_batches() if hasattr(rows, "to_batches") else [rows]:
             if batch.schema.names != self._schema.names:
-                raise TableError(f"{self.path}: these rows have different columns than the rows before.")
+                raise TableError(f"{self.path}: these rows have different columns than earlier rows.")
             self._writer.write_batch(batch.cast(self._schema))
             self.n_rows += batch.num_rows
 
@@ -236,7 +236,7 @@ class Sink:
                     self._writer.close()
                 file.flush()
             return
-        # Parquet and Arrow writers must not write their footer later, when they are collected.
+        # Otherwise Parquet and Arrow writers write their footer during garbage collection.
         with suppress(Exception):
             if self._writer is not None:
                 self._writer.close()

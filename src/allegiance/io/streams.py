@@ -1,4 +1,4 @@
-"""Tables larger than memory: fitted in passes or from a sample, and scored in batches, one output per partition."""
+"""Fit and score tables larger than memory: in passes, from a sample, and in batches with one output per partition."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 __all__ = ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"]
 
 StreamProgress = Progress
-#: Batches in flight to an executor: enough for a few dozen workers, within a limit in bytes.
+#: Maximum number and bytes of batches in flight to an executor: enough for a few dozen workers.
 _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
-#: Batches scored at a time in this process.
+#: Batches scored in parallel in this process.
 _CONCURRENT_BATCHES = 4
-#: Scorers that a worker process keeps.
-_KEPT_SCORERS = 4
-#: Rows per cluster that k-means needs at least, and the numbers in its sample at most.
+#: Scorers cached in a worker process.
+_CACHED_SCORERS = 4
+#: Minimum sample rows per cluster for k-means, and maximum numbers in the sample.
 _ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 100, 2**24
 
 
@@ -54,16 +54,16 @@ class StreamSummary(NamedTuple):
 
     See Also
     --------
-    allegiance.io.score_stream : Returns it, with an example.
+    allegiance.io.score_stream : Score a table, with an example.
     """
 
     rows: int
-    """Rows of the output."""
+    """Number of output rows."""
     resumed: int
-    """Rows that an earlier run had scored."""
+    """Rows scored by an earlier run."""
     seconds: float
     summary: Summary
-    """Counts by cluster, replication and the head of the review list, over all rows."""
+    """Summary of all rows: counts by cluster, replication, and the head of the review list."""
     review: pa.Table | None = None
     """The rows to review, if they were requested."""
     skipped: Mapping[str, str] = {}
@@ -86,32 +86,31 @@ def score_stream(
     verbose: Verbose = False,
     executor: Executor | None = None,
 ) -> StreamSummary:
-    r"""Score the rows of a table in batches and write one row for each; memory does not depend on its length.
+    r"""Score the rows of a table in batches, and write one output row per input row. Memory use is constant.
 
-    A path that ends with a slash is a folder: each input file gives one output file there, or several if it has more
-    than a million rows. Files appear complete or not at all. If a run was killed, the same call scores only what is
-    missing.
+    A path that ends with a slash is a folder: each input file gives one output file, or several if it has more than a
+    million rows. Files appear complete or not at all. If a run is killed, the same call scores only the remaining rows.
 
     Parameters
     ----------
     source
         A source for :func:`allegiance.io.open_table`, or a table that it returned.
     scorer
-        A fitted ``AffinityScorer``, a :class:`Model`, which prepares columns by its plan, or the path of a saved one.
+        A fitted ``AffinityScorer``, a :class:`Model`, whose plan prepares the columns, or the path of a saved one.
     sink
         The output: a file, whose ending sets the format, or a folder (``"out/"``) of Parquet files; local, or a URL
-        such as ``s3://bucket/out/``. Or a sink of :func:`allegiance.io.open_sink`.
+        such as ``s3://bucket/out/``. Or a sink from :func:`allegiance.io.open_sink`.
     columns
-        The feature columns, for a scorer without a plan. By default those that it was fitted to, by name, or if they
-        had no names all but ``keep`` and ``labels``.
+        The feature columns, for a scorer without a plan. By default the named columns of the fit, or if they had no
+        names, all columns except ``keep`` and ``labels``.
     keep
-        Columns to copy to the output, such as identifiers, or a mapping to their names there. CSV files get them as
-        they were written.
+        Columns to copy to the output, such as identifiers, or a mapping from their names to output names. CSV output
+        contains them exactly as written.
     labels
-        The column with the labels of the clustering, -1 for noise. By default points are new, and get the label of the
-        estimator or of the nearest cluster.
+        The label column, -1 for noise. By default rows are new points, labeled by the estimator or the nearest
+        cluster.
     batch_rows
-        Rows in a batch. One batch per thread, up to four, and one more are in memory at a time.
+        Rows per batch. Memory holds one batch per thread, up to four, plus one.
     top
         With ``details``, write only this many of the largest affinities of each row, and their clusters.
     details
@@ -121,20 +120,19 @@ def score_stream(
     force
         Replace existing outputs, including finished files of a folder.
     verbose
-        True to show progress on standard error, or a function that is called with a ``StreamProgress`` after each
-        batch.
+        Whether to show progress on standard error, or a function to call with a ``StreamProgress`` after each batch.
     executor
-        Where to score batches: an executor of ``concurrent.futures``, or a Dask cluster by
-        :func:`allegiance.io.dask.connect`. Rows are read and written here.
+        An executor that scores batches: from ``concurrent.futures``, or a Dask cluster from
+        :func:`allegiance.io.dask.connect`. Rows are read and written locally.
 
     Returns
     -------
     StreamSummary
-        Numbers of rows, seconds, and the summary of all rows.
+        Row counts, seconds, and the summary of all rows.
 
     See Also
     --------
-    fit_stream : Fit a scorer to such a table.
+    fit_stream : Fit a scorer to a table in batches.
 
     Examples
     --------
@@ -199,13 +197,13 @@ def score_rows(
     skip_errors: bool = False,
     executor: Executor | None = None,
 ) -> StreamSummary:
-    """Score rows and write them; see :func:`score_stream`. ``names`` and ``scores`` are those of the output.
+    """Score rows and write them; see :func:`score_stream`. ``names`` and ``scores`` hold output names.
 
     With ``skip_errors``, partitions that cannot be read or scored are listed instead of raising.
     """
     started, table = time.perf_counter(), rows.table
     if table.format in ("parquet", "arrow", "frame"):
-        # A column that the output cannot store should be known before the work.
+        # Fail before the work if the output cannot store a column.
         output.check(table.schema.field(name) for name in rows.keep)
     score = BatchScorer(fitted, names, table.where, scores, top, details, review)
     job = _Job(score, batch_rows, fitted.empty_result(FrameLike(), 1).summary())
@@ -218,7 +216,7 @@ def score_rows(
             done = job.write(rows, output, 0, None, advance)
         fitted.warn_if_imprecise(done.summary.imprecise, done.rows)
         return StreamSummary(done.rows, 0, time.perf_counter() - started, done.summary, done.review)
-    run = _describe(rows, score)  # profiles the table if its types are not known, before it is split
+    run = _describe(rows, score)  # profiles the table if needed, before it is split
     parts = list_partitions(table)
     for part in parts:
         refuse_inputs(output.file_of(part), table.files)
@@ -291,7 +289,7 @@ def _write_part(
 
 
 def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
-    """Return the values that identify this run. Threads and progress do not count."""
+    """Return the values that determine the output of this run."""
     return {
         "scorer": model_id(score.fitted),
         "columns": rows.used,
@@ -306,9 +304,9 @@ def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
     }
 
 
-@lru_cache(_KEPT_SCORERS)
+@lru_cache(_CACHED_SCORERS)
 def _unpack(packed: bytes) -> BatchScorer:
-    """Return the scorer that was sent, built once for all batches with the same bytes."""
+    """Unpickle a scorer, once for all batches with the same bytes."""
     scorer: BatchScorer = pickle.loads(packed)
     return scorer
 
@@ -321,7 +319,7 @@ def _score_remotely(packed: bytes, batch: Batch) -> pa.RecordBatch:
 def _workers(
     score: BatchScorer, executor: Executor | None
 ) -> Iterator[Callable[[Iterator[Batch]], Iterator[tuple[Batch, pa.RecordBatch]]]]:
-    """Yield a function that scores batches in order, while the next ones are read and scored."""
+    """Yield a function that scores batches in parallel and returns them in order."""
     if executor is not None:
         remote = partial(_score_remotely, pickle.dumps(score))
         yield lambda batches: _in_order(batches, lambda batch: executor.submit(remote, batch), _IN_FLIGHT)
@@ -337,7 +335,7 @@ def _workers(
             return pool.submit(score.measure, batch, score.enter(batch))
 
         try:
-            # One more than there are threads, so that none waits while a batch is read or written.
+            # One more batch than threads, so that no thread waits while a batch is read or written.
             yield lambda batches: _in_order(batches, submit, together + 1)
         finally:
             pool.shutdown(cancel_futures=True)
@@ -346,7 +344,7 @@ def _workers(
 def _in_order(
     batches: Iterator[Batch], submit: Callable[[Batch], Future[Any]], most: int
 ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
-    """Submit batches, and yield the results in order; at most ``most`` of them are in flight."""
+    """Submit batches, and yield the results in order, with at most ``most`` batches in flight."""
     waiting: deque[tuple[Future[Any], Batch, int]] = deque()
     in_flight = 0
     for batch in chain(batches, [None]):
@@ -361,7 +359,7 @@ def _in_order(
 
 
 class StreamChunks:
-    """Rows and their labels as the chunks of a fit; ``read`` is called for each pass."""
+    """Rows and labels as the chunks of a fit; each pass calls ``read``."""
 
     def __init__(
         self,
@@ -374,7 +372,7 @@ class StreamChunks:
         self.n_features, self.has_labels = len(rows.names), has_labels
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the rows once, and merge the summaries of the batches."""
+        """Read the rows once, and merge the batch summaries."""
         total: AnySummary | None = None
         start = 0
         with progress(None, "fitting", self._verbose, unit="rows") as advance:
@@ -400,42 +398,43 @@ def fit_stream(
     batch_rows: int = BATCH_ROWS,
     verbose: Verbose = False,
 ) -> Any:
-    """Fit a scorer to a table in batches; memory does not depend on its length.
+    """Fit a scorer to a table in batches. Memory use is constant.
 
-    With ``n_clusters``, everything is fitted to a random sample of rows, which :func:`allegiance.io.propose` has drawn;
-    without a plan, the table is read once for it. With ``labels``, it is read twice, for the means and for the extent
-    of the data, and with ``centers`` once. ``influence="within"`` takes one more pass, or two with ``centers``.
+    With ``n_clusters``, the scorer is fitted to a random sample of rows, which :func:`allegiance.io.propose` draws;
+    without a plan, this takes one pass over the table. With ``labels``, the fit takes two passes, for the means and for
+    the extent of the data, and with ``centers`` one. ``influence="within"`` takes one more pass, two with ``centers``.
 
     Parameters
     ----------
     source
         A source for :func:`allegiance.io.open_table`, or a table that it returned.
     scorer
-        The settings, by default those of ``AffinityScorer``; it is cloned. With its ``centers`` no labels are
-        needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
+        A scorer with the settings, which is cloned; by default ``AffinityScorer()``. With ``centers`` it needs no
+        labels. Kernels, medians, medoids and estimators need all rows at once and raise an error.
     n_clusters
-        Cluster a random sample of 16,384 rows, or of 100 for each cluster if that is more, by k-means. A table of fewer
-        rows is fitted as a whole.
+        Cluster a random sample with k-means: 16,384 rows, or 100 per cluster if that is more. Smaller tables are used
+        completely.
     labels
-        The column with the labels of any clustering, -1 for noise.
+        The label column, -1 for noise.
     columns
-        The columns to use as features, as they are; by default all but ``labels``.
+        The columns to use as features without preparation; by default all except ``labels``.
     plan
-        How columns become features, as :func:`allegiance.io.propose` returns it, instead of ``columns``. The result is
-        then a :class:`Model`, which takes tables like this one.
+        A feature plan from :func:`allegiance.io.propose`, instead of ``columns``. The result is then a :class:`Model`,
+        which scores tables.
     batch_rows
-        Rows in memory at a time.
+        Rows per batch.
     verbose
-        Whether to show the progress of each pass on standard error, or a callback that receives it.
+        Whether to show the progress of each pass on standard error, or a function to call with a ``StreamProgress``.
 
     Returns
     -------
     AffinityScorer or Model
-        Fitted, without ``labels_``. Means agree with those in memory to rounding; with ``centers`` all is the same.
+        The fitted scorer, without ``labels_``. With ``centers`` it equals a fit in memory; otherwise means may differ
+        by rounding.
 
     See Also
     --------
-    score_stream : Score a table with it.
+    score_stream : Score a table in batches.
 
     Examples
     --------
@@ -462,7 +461,7 @@ def fit_stream(
     table = open_table(source)
     rows = Rows(table, plan, columns, labels=labels)
     specification = Specification.of(fitting)
-    # A saved scorer must give the same numbers again.
+    # A saved scorer must reproduce its numbers.
     fitting.random_state = specification.settings.seed
     clusterer = None
     chunks = StreamChunks(rows, partial(rows.matrices, batch_rows), labels is not None, verbose)
@@ -471,12 +470,12 @@ def fit_stream(
         fitting.centers = clusterer.cluster_centers_
         specification = Specification.of(fitting)
         chunks = StreamChunks(rows, lambda: [(sample, clusterer.labels_)], True, verbose)
-    # Batches are plain arrays; the names of their columns are for those who score frames later.
+    # Batches are plain arrays; column names are set below, for scoring frames later.
     threads = effective_threads(fitting.n_jobs)
-    trained = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
-    fitted = trained.fitted
-    if trained.sample is not None:
-        fitted = calibrate_fitted(fitted, trained.sample, estimator=clusterer)
+    result = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
+    fitted = result.fitted
+    if result.sample is not None:
+        fitted = calibrate_fitted(fitted, result.sample, estimator=clusterer)
     if plan is None and table.has_names:
         fitted = replace(fitted, columns=Columns(len(rows.used), rows.used))
     fitting._set_fitted(fitted)
@@ -484,11 +483,11 @@ def fit_stream(
 
 
 def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
-    """Return a sample of rows, and k-means fitted to it."""
+    """Return a sample of rows, and k-means fitted to the sample."""
     from sklearn.cluster import KMeans
 
-    wanted = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
-    sample = rows.sample(max(n_clusters, min(wanted, _SAMPLE_NUMBERS // max(len(rows.names), 1))))
+    most = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
+    sample = rows.sample(max(n_clusters, min(most, _SAMPLE_NUMBERS // max(len(rows.names), 1))))
     if len(sample) < n_clusters:
         raise TableError(f"{rows.table.where} has {len(sample)} rows, fewer than n_clusters={n_clusters} (--clusters).")
     seed32 = int(stream(seed, *b"k-means start").integers(2**31))

@@ -1,6 +1,6 @@
-"""Tables of any kind, read in batches: delimited text, Parquet, Arrow, workbooks, arrays, frames; files, folders, URLs.
+"""Tables read in batches: delimited text, Parquet, Arrow, workbooks, arrays, frames; from files, folders and URLs.
 
-Delimited text is read as text. What its columns hold is decided once, by the profile of all rows.
+Columns of delimited text are read as text. The profile of all rows then decides their types.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .values import is_text, join_names
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 
 
-#: Rows of a batch by default: a few megabytes of numbers for tables of usual width.
+#: Default rows per batch: a few megabytes of numbers for a table of usual width.
 BATCH_ROWS = 65_536
-#: The endings of file names that each format has.
+#: File name endings by format.
 FORMATS = {
     "csv": (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
     "parquet": (".parquet", ".pq"),
@@ -44,9 +44,9 @@ FORMATS = {
 }
 _ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
 _COMPRESSED = (".gz", ".bz2", ".zst")
-#: Cells of a batch at most, so that wide tables take no more memory than narrow ones, and its rows at least.
-_BATCH_CELLS, _LEAST_ROWS = 1 << 21, 128
-#: The same for the batches that are profiled: sums are rounded at their ends.
+#: Maximum cells of a batch, so that wide tables take no more memory than narrow ones, and its minimum rows.
+_BATCH_CELLS, _MIN_ROWS = 1 << 21, 128
+#: Maximum cells of a batch for profiling. Sums are rounded at batch boundaries, so it is fixed.
 _PROFILE_CELLS = 1 << 22
 
 
@@ -71,37 +71,36 @@ def open_table(
     Parameters
     ----------
     source
-        A path, a pattern such as ``"part-*.parquet"``, a folder, several of them, a URL that fsspec knows, ``"-"`` for
-        delimited text on standard input, or a frame of pandas, polars or pyarrow. Several files must have the same
-        columns and are read one after the other, in the order of their names. Folders named ``key=value`` become a
-        column.
+        A path, a pattern such as ``"part-*.parquet"``, a folder, a URL for fsspec, or a list of these; ``"-"`` for
+        delimited text on standard input; or a frame of pandas, polars or pyarrow. Several files must have the same
+        columns and are read sorted by name. Folders named ``key=value`` become a column.
     format
-        "csv" (any delimited text), "parquet", "arrow", "npy", "xlsx", "jsonl" or "h5ad"; by default the ending of the
-        file's name decides. Text may be compressed (``.csv.gz``).
+        "csv" (any delimited text), "parquet", "arrow", "npy", "xlsx", "jsonl" or "h5ad"; by default set by the
+        ending of the file name. Text may be compressed (``.csv.gz``).
     sep, decimal, encoding, skip_rows
-        Of delimited text: the separator, the decimal mark, the encoding, and the lines before the header. By default
-        they are found.
+        For delimited text: the separator, the decimal mark, the encoding, and the number of lines before the header. By
+        default they are detected.
     sheet
-        The sheet of a workbook; by default the one with most cells.
+        The sheet of a workbook; by default the one with the most cells.
     missing
-        Words and numbers that mean a missing value, such as -999, for all columns or by column. The usual words, such
-        as NA and unknown, are known.
+        Words and numbers that mean missing, such as -999, for all columns or by column, in addition to common words
+        such as NA and unknown.
     dayfirst
-        Whether 1/2/2024 is the first of February; by default the other dates of its column decide.
+        Whether 1/2/2024 is the first of February; by default detected from the other dates of the column.
     header
         Whether the first line holds the column names; by default this is detected. False names the columns x0, x1, ...
     skip_lines
-        Numbers of lines to leave out, counted from 1, such as a second header. The same for all files.
+        Numbers of lines to leave out of every file, counted from 1, such as a second header.
     keep_rows
         "auto": leave out rows that are not observations (empty rows, footnotes, repeated headers, units, totals) from
         text and workbooks. "all": keep every row.
     keep_sentinels
-        Keep numbers that seem to mean a missing value, such as -999: repeated exactly, and far from all others.
+        Keep numbers that seem to mean missing, such as -999: repeated exactly, and far from all others.
 
     Returns
     -------
     Table
-        To be profiled, and read in batches as often as needed.
+        The open table. It can be profiled, and read in batches any number of times.
 
     Examples
     --------
@@ -134,7 +133,7 @@ def open_table(
     paths = list(dict.fromkeys(every))
     if not paths:
         raise TableError("no file was named.")
-    # A single file that was named is what it is, whatever its folders are called.
+    # The folders of a single file do not become columns.
     is_named = len(paths) == 1 and paths[0] == os.fspath(inputs[0])
     dialect = Dialect(sep, encoding, skip_rows, header, frozenset(int(line) for line in skip_lines))
     parts = [_open_part(path, format, dialect, sheet) for path in paths]
@@ -146,20 +145,20 @@ def open_table(
 
 
 class Table:
-    """A table of columns, read in order as often as needed. Built by :func:`open_table`.
+    """A table that can be read in batches any number of times. Built by :func:`open_table`.
 
     Attributes
     ----------
     where
-        What to call the table in messages.
+        The name of the table in messages.
     files
         The paths it is read from; empty for standard input and frames.
     format
         The format of its first file.
     columns
-        The names of the columns, all different.
+        The column names, which are unique.
     has_names
-        Whether the file gave these names.
+        Whether the names come from the file.
     annotations
         Columns that describe observations and are not measurements: the obs of an .h5ad file.
     """
@@ -176,12 +175,12 @@ class Table:
         self._set_columns()
 
     def _set_columns(self) -> None:
-        """Set the columns that all parts have; one that is text in one of them is text."""
+        """Set the columns that all parts have; a column that is text in one part is text."""
         counts = Counter(name for part in self._parts for name in (*part.names, *part.keys))
         names = [name for name, n in counts.items() if n == len(self._parts)]
         if not names:
             raise TableError(f"{self._parts[0].where} and {self._parts[1].where} have no column in common.")
-        #: Columns that some parts do not have, with one of these parts and the number of parts that have it.
+        #: Columns that some parts lack: the name of such a part, and the number of parts with the column.
         self._partial = {
             name: (next(part.where for part in self._parts if name not in (*part.names, *part.keys)), n)
             for name, n in counts.items()
@@ -189,11 +188,11 @@ class Table:
         }
         self._raw = pa.schema([(name, self._common_type(name)) for name in names])
         self.columns = list(self._raw.names)
-        #: Columns of which texts are as people wrote them.
+        #: Columns with unparsed text.
         self._written = {name for part in self._parts for name in (names if part.written else part.keys)}
 
     def partial_columns(self, needed: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Return the columns that most files have but not all, or that are needed; and those to ignore.
+        """Return the incomplete columns that most files have or that are needed, and the incomplete columns to ignore.
 
         Parameters
         ----------
@@ -216,7 +215,7 @@ class Table:
             raise TableError(f"{self.where}: column {name!r} has different types in its files. {error}") from error
 
     def set_missing(self, missing: Mapping[str, Sequence[Any]]) -> None:
-        """Set the words and numbers that mean a missing value by column, before the table is profiled.
+        """Set the words and numbers that mean missing by column, before the table is profiled.
 
         Parameters
         ----------
@@ -236,24 +235,24 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on how the table was read, such as a guessed encoding; complete once it was profiled."""
+        """Sentences on how the table was read, such as a detected encoding; complete after profiling."""
         return [str(finding) for finding in self.findings]
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows, None for text that was not profiled yet."""
+        """The number of rows, None for text before profiling."""
         counts = [part.n_kept for part in self._parts]
         return sum(count for count in counts if count is not None) if None not in counts else None
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns. Text is profiled for it."""
+        """Names and types of the columns. Profiles the table if it has text."""
         return self.schema_of(self.columns, typed=True)
 
     def profile(self) -> Profile:
-        """Return the profile of each column, after one pass over all rows the first time.
+        """Return the profile of all columns; the first call reads all rows.
 
-        If that finds rows to leave out or numbers that mean missing, a second pass does without them.
+        If there are rows to leave out or numbers that mean missing, a second pass excludes them.
         """
         if self._profile is None:
             try:
@@ -276,7 +275,7 @@ class Table:
                 }
                 profile = self._scan(check_rows=False)
             self._profile = profile
-            # What the pass took and does not need any more would otherwise add to what the next one takes.
+            # Otherwise unused memory of this pass adds to that of the next one.
             pa.default_memory_pool().release_unused()
         return self._profile
 
@@ -287,7 +286,7 @@ class Table:
         self.check_columns(missing)
         missing = {**missing} | {name: (*missing.get(name, ()), value) for name, (value, _) in self._sentinels.items()}
         rows = rows_of_batch(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
-        batches = _regrouped(self._chunks(self.columns, rows, 0, first_pass=True), rows)
+        batches = _regroup(self._chunks(self.columns, rows, 0, first_pass=True), rows)
         rules = {name: self._rules[name] for name in ("decimal", "dayfirst")}
         return profile_of(batches, self._raw, missing=missing, check_rows=check_rows, **rules)
 
@@ -309,7 +308,7 @@ class Table:
 
     @property
     def findings(self) -> list[Finding]:
-        """Facts about how the table was read; complete once it was profiled."""
+        """Findings on how the table was read; complete after profiling."""
         notes = [
             Finding("reading", (), text, remedy, "warning") for part in self._parts for text, remedy in part.warnings
         ]
@@ -339,26 +338,26 @@ class Table:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, ``rows`` at a time; only the last batch may be shorter.
 
-        In wide tables batches have fewer rows, all the same number, so that none takes more than some 16 MB as numbers.
+        Batches of wide tables have fewer rows, so that no batch takes more than about 16 MB as numbers.
 
         Parameters
         ----------
         columns
-            Names of the columns to read, in the order wanted; all by default.
+            Names of the columns to read, in output order; all by default.
         rows
             Rows in a batch.
         start, stop
             The first row to read, and the row before which to stop; None for the end.
         typed
-            Give columns of text files the type that their profile found. Otherwise they are text, exactly as written.
-            Columns of other files have their own type in both cases.
+            Convert columns of text files to the types in their profile. Otherwise they stay text, exactly as written.
+            Columns of other files always keep their type.
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
         if self._written and self._rules["keep_rows"] == "auto":
-            self.profile()  # knows the rows to leave out
+            self.profile()  # finds the rows to leave out
         self.schema_of(wanted, typed=typed)
         rows = rows_of_batch(rows, len(wanted))
-        batches = _regrouped(_until(self._chunks(wanted, rows, start), stop, start), rows)
+        batches = _regroup(_stop_at(self._chunks(wanted, rows, start), stop, start), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
@@ -374,27 +373,27 @@ class Table:
         return pa.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
-        """Return a random sample of rows, as written and in their order, which the pass of :meth:`profile` draws.
+        """Return a random sample of unparsed rows in their order, which :meth:`profile` draws.
 
         Parameters
         ----------
         most
-            Rows of the sample at most. It has 16,384 rows or more if the table has, fewer of several hundred columns.
+            Maximum number of rows. Samples of tables with several hundred columns may have fewer than 16,384 rows.
         columns
-            Names of the columns, which must hold numbers, dates or texts.
+            Names of columns of numbers, dates or texts.
         """
         return self.profile().sample.rows(most, self.check_columns(columns))
 
     def typed(self, batch: pa.RecordBatch, *, keep_words: bool = True) -> pa.RecordBatch:
-        """Return rows that were read as written with the types from their profile.
+        """Convert unparsed rows to the types in the profile.
 
         Parameters
         ----------
         batch
             Some columns of the table.
         keep_words
-            Leave whole numbers with words among them as text: they may be labels, of which "unknown" is one. To
-            describe columns, pass False.
+            Leave whole numbers mixed with words as text: they may be labels, and "unknown" one of them. To describe
+            columns, pass False.
         """
         schema = self.schema_of(batch.schema.names, typed=True, keep_words=keep_words)
         if batch.schema.types == schema.types:
@@ -407,7 +406,7 @@ class Table:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def schema_of(self, columns: Sequence[str], *, typed: bool, keep_words: bool = True) -> pa.Schema:
-        """Return names and types of columns. Text is profiled for it.
+        """Return names and types of columns. Profiles the table if they include text.
 
         Parameters
         ----------
@@ -430,7 +429,7 @@ class Table:
         )
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
-        """Return names of columns if the table has them all; else raise an error that names those it has not.
+        """Return the names if the table has all of these columns; otherwise raise an error that lists the missing ones.
 
         Parameters
         ----------
@@ -448,7 +447,7 @@ class Table:
         return wanted
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return plain values that tell whether a later run reads the same data: files, sizes, times, columns."""
+        """Return plain values that identify the data: files, sizes, times, columns."""
         return {"files": [_stamp(path) for path in self.files], "columns": self.columns, "rules": repr(self._rules)}
 
     def __repr__(self) -> str:
@@ -456,7 +455,7 @@ class Table:
         return f"Table({self.where!r}, {len(self.columns)} columns, {rows} rows)"
 
     def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool = False) -> Iterator[pa.RecordBatch]:
-        """Yield all parts as written, with the columns of their folders, in pieces of any size."""
+        """Yield all parts unparsed, with the columns of their folders, in chunks of any size."""
         schema = self.schema_of(columns, typed=False)
         for part in self._parts:
             if part.n_kept is not None and start >= part.n_kept:
@@ -467,7 +466,7 @@ class Table:
                 if chunk.schema.equals(schema, check_metadata=True):
                     yield chunk
                     continue
-                # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
+                # For thousands of columns, a dictionary is faster than lookups in the batch.
                 arrays = dict(zip(chunk.schema.names, chunk.columns, strict=True))
                 for name, value in part.keys.items():
                     arrays[name] = pa.repeat(pa.scalar(value, pa.string()), chunk.num_rows)
@@ -477,7 +476,7 @@ class Table:
 
 
 def _lines(places: list[str]) -> str:
-    """Return line numbers as text, runs of them as a range."""
+    """Return line numbers as text, consecutive ones as a range."""
     if not all(place.isdigit() for place in places):
         return f"line {join_names(places)}"
     runs: list[list[int]] = []
@@ -491,7 +490,7 @@ def _lines(places: list[str]) -> str:
 
 
 def _stamp(path: str) -> list[Any]:
-    """Return what changes when a file does: its size, and its time or the tag that a server gives it."""
+    """Return the path, the size, and the modification time or server tag of a file."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
         with wrap_errors(f"{path} cannot be reached."):
@@ -503,12 +502,12 @@ def _stamp(path: str) -> list[Any]:
 
 
 def rows_of_batch(rows: int, width: int, cells: int | None = None) -> int:
-    """Return how many rows a batch has: those asked for, or fewer in wide tables, so that batches stay small."""
-    return min(rows, max(_LEAST_ROWS, (cells or _BATCH_CELLS) // max(width, 1)))
+    """Return the rows per batch: ``rows``, or fewer in wide tables."""
+    return min(rows, max(_MIN_ROWS, (cells or _BATCH_CELLS) // max(width, 1)))
 
 
 def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str) -> str:
-    """Return what to say of columns that are not there, with the names that come close to them."""
+    """Return a message about unknown columns, with similar names."""
     by_lower_case = {name.lower(): name for name in columns}
     close = {name: get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6) for name in unknown[:5]}
     sentences = [
@@ -524,8 +523,8 @@ def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str)
     return " ".join(sentences)
 
 
-def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the chunks again, ``rows`` at a time."""
+def _regroup(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Regroup the rows of chunks into batches of ``rows`` rows."""
     held: list[pa.RecordBatch] = []
     count = 0
     for chunk in chunks:
@@ -533,16 +532,16 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
         while count + rest.num_rows >= rows:
             held.append(rest.slice(0, rows - count))
             rest, count = rest.slice(rows - count), 0
-            yield _merged(held)
+            yield _merge(held)
         if rest.num_rows:
             held.append(rest)
             count += rest.num_rows
     if held:
-        yield _merged(held)
+        yield _merge(held)
 
 
-def _until(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
-    """Yield chunks, the first of which begins at ``row``, up to the row ``stop``."""
+def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
+    """Yield chunks up to the row ``stop``; ``row`` is the first row."""
     for chunk in chunks:
         yield chunk if stop is None else chunk.slice(0, stop - row)
         row += chunk.num_rows
@@ -550,18 +549,18 @@ def _until(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iter
             return
 
 
-def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return pieces as one batch, and empty their list, so that they are not held with it."""
+def _merge(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Merge pieces into one batch, and clear the list to free their memory."""
     whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
     pieces.clear()
     return whole
 
 
-# Where files are
+# File names and formats.
 
 
 def locate_files(spec: str, format: str | None = None) -> list[str]:
-    """Return the files that a path, pattern, folder or URL stands for."""
+    """Return the files of a path, pattern, folder or URL."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
         with wrap_errors(f"{spec} cannot be reached."):
@@ -591,21 +590,21 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
 
 
 def _is_hidden(name: str, spec: str) -> bool:
-    """Tell whether a file or one of its folders below the one that was named is hidden."""
+    """Return whether a file, or one of its folders below ``spec``, is hidden."""
     above, parts = (PurePosixPath(path.replace(os.sep, "/")).parts for path in (spec, name))
     inner = parts[len(above) :] if parts[: len(above)] == above else parts[-1:]
     return any(part.startswith((".", "_")) and "=" not in part for part in inner)
 
 
 def _keys(path: str) -> dict[str, str | None]:
-    """Return the columns that folders such as year=2024 name."""
+    """Return the columns from folder names such as year=2024."""
     folders = PurePosixPath(path.replace(os.sep, "/")).parts[:-1]
     keys = [folder.partition("=") for folder in folders if "=" in folder]
     return {key: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for key, _, value in keys}
 
 
 def _format_of(path: str) -> str | None:
-    """Return the format that the ending of a name stands for; None if it is not known."""
+    """Return the format for the ending of a name; None if it is unknown."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
     compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
     suffix = suffixes[-2] if compressed and len(suffixes) > 1 else (suffixes[-1] if suffixes else "")
@@ -614,7 +613,7 @@ def _format_of(path: str) -> str | None:
 
 
 def _check_file(path: str) -> None:
-    """Raise unless there is a file with something in it that may be read."""
+    """Raise unless the file exists, is readable and not empty."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
         with wrap_errors(f"{path} cannot be reached."):
@@ -631,21 +630,21 @@ def _check_file(path: str) -> None:
 
 
 def _open_part(path: str, format: str | None, dialect: Dialect, sheet: str | None) -> Part:
-    """Open one file with the reader of its format."""
+    """Open one file with the reader for its format."""
     if path == "-":
         if format not in (None, "csv"):
             raise TableError(f"standard input is read as delimited text, not as {format}.")
-        return TextFile.spooled(sys.stdin.buffer, "standard input", dialect)
+        return TextFile.spool(sys.stdin.buffer, "standard input", dialect)
     _check_file(path)
     if not is_url(path) and not os.path.isfile(path):
         with open(path, "rb") as pipe:
-            return TextFile.spooled(pipe, path, dialect)
+            return TextFile.spool(pipe, path, dialect)
     kind = format or _format_of(path)
     if kind is None:
         listed = ", ".join(_ENDINGS)
         raise TableError(
-            f"{path}: the ending does not tell what kind of table this is. Known endings are {listed}. "
-            "For another one pass format='csv' in Python, or pipe the text into the command (-)."
+            f"{path}: unknown file name ending. Known endings are {listed}. "
+            "For any other ending pass format='csv' in Python, or pipe the text into the command (-)."
         )
     if kind == "csv":
         return TextFile(path, lambda: open_bytes(path), dialect)

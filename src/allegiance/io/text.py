@@ -1,4 +1,4 @@
-"""Tables as people write them, delimited text and sheets: the encoding, separator, header and quotation marks."""
+"""Delimited text and workbooks: detect the encoding, separator and header, and report broken quotation marks."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from .files import TableError
 from .formats import Part, column_of, drop_first_rows, open_seekable, text_of, wrap_errors
 from .values import read_numbers
 
-#: Rows that are looked at to find the header.
+#: Rows searched for the header.
 _HEAD_ROWS = 200
-#: Bytes of text parsed at a time. No row may be longer. pyarrow reserves as much for each column, so that a table of
-#: 10,000 columns takes 0.35 GB; with twice as much it took 0.55.
+#: Bytes of text parsed at a time, and the maximum length of a row. Memory grows with it: a table of 10,000 columns
+#: takes 0.35 GB, and 0.55 GB with blocks of twice the size.
 _BLOCK = 4 << 20
-#: Cells of a workbook's sheet, empty ones included.
+#: Maximum cells of a worksheet, including empty ones.
 MAX_SHEET_CELLS = 50_000_000
-#: Bytes read first to find the dialect, and bytes of the end that are remembered.
+#: Bytes read first to detect the dialect, and bytes stored from the end.
 _HEAD = _TAIL = 1 << 16
-#: A line after the last one: it becomes a row of its own, unless a quotation mark is open.
+#: A line appended to the text. It becomes a separate row unless a quotation mark is open.
 _END = "(end of the table)"
 _OTHER_FORMATS = {
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
     b"\x93NUMPY": "a NumPy file",
-    b"PK\x03\x04": "a ZIP archive (an .xlsx file? Its name should then end so)",
-    b"\x1f\x8b": "compressed by gzip (its name should then end in .csv.gz)",
+    b"PK\x03\x04": "a ZIP archive (if it is an .xlsx file, its name must end in .xlsx)",
+    b"\x1f\x8b": "compressed by gzip (its name must end in .csv.gz)",
     b"\x89HDF": "an HDF5 file",
     b"%PDF": "a PDF file",
 }
@@ -76,7 +76,7 @@ class Layout(NamedTuple):
 
 
 def find_layout(rows: list[list[str]], header: int | None = None, has_names: bool | None = None) -> Layout:
-    """Find the header of a table: the first row that is as wide as most, and mostly filled."""
+    """Find the header of a table: the first row that is as wide as most rows, and mostly filled."""
     widths = Counter(len(row) for row in rows)
     width = max(widths.items(), key=lambda item: (item[1], item[0]))[0]
     notes = []
@@ -119,13 +119,13 @@ def find_layout(rows: list[list[str]], header: int | None = None, has_names: boo
 
 
 def _are_numbers(cells: Sequence[str]) -> list[bool]:
-    """Tell which cells are numbers, with either decimal mark."""
+    """Return whether each cell is a number, with either decimal mark."""
     texts = pa.array(cells, pa.string())
     return pc.or_(pc.is_valid(read_numbers(texts)), pc.is_valid(read_numbers(texts, ","))).to_pylist()
 
 
 def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a first row holds numbers only, as the rows below it do; a count of columns or years is a header."""
+    """Return whether the first row holds only numbers, but not consecutive ones, such as column numbers or years."""
     cells = [cell.strip() for cell in header]
     if not below or not all(cells) or not all(_are_numbers(cells)):
         return False
@@ -134,7 +134,7 @@ def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> b
 
 
 def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Tell whether most names are numbers, or values that occur again below."""
+    """Return whether most names are numbers, or values that occur again below."""
     if len(below) < 5:
         return False
     columns = [{row[i].strip() for row in below if i < len(row)} for i in range(len(names))]
@@ -169,7 +169,7 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
         raise TableError(f"{path}: the sheet {chosen!r} is empty.")
     skip_rows = None if dialect.skip_rows is None else max(0, dialect.skip_rows - top + 1)
     if skip_rows is not None and skip_rows >= len(rows):
-        raise TableError(f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so that --skip-rows leaves none.")
+        raise TableError(f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so --skip-rows leaves none.")
     lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
     cells = [rows[line - top] for line in lines]
     layout = find_layout([[text_of(cell) for cell in row] for row in cells[:_HEAD_ROWS]], skip_rows, dialect.header)
@@ -189,7 +189,7 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
 
 
 def _check_extent(file: Any, path: str) -> None:
-    """Raise an error for a sheet whose cells span more rows and columns than memory can hold: the library aborts."""
+    """Raise an error for a sheet whose cells span more rows and columns than fit into memory: the library aborts."""
     if not zipfile.is_zipfile(file):
         return
     with zipfile.ZipFile(file) as archive:
@@ -209,18 +209,18 @@ def _check_extent(file: Any, path: str) -> None:
 
 
 def _cell(cell: Any) -> Any:
-    """Return a cell of a workbook, None if it is blank; days are times, as they are often mixed."""
+    """Return a cell of a workbook, None if it is blank; dates become times, because columns often mix both."""
     if isinstance(cell, date) and not isinstance(cell, datetime):
         return datetime(cell.year, cell.month, cell.day)
     return None if isinstance(cell, str) and not cell.strip() else cell
 
 
 class NotUtf8Error(Exception):
-    """Text that was taken for UTF-8 is not."""
+    """Text that was read as UTF-8 is not UTF-8."""
 
 
 class TextFile(Part):
-    """Delimited text, read as it is written."""
+    """Delimited text, read without parsing values."""
 
     def __init__(self, where: str, open_bytes: Callable[[], Any], dialect: Dialect) -> None:
         self._open, self._dialect, self.excluded = open_bytes, dialect, set()
@@ -231,8 +231,8 @@ class TextFile(Part):
         self._read_head(dialect.encoding)
 
     @classmethod
-    def spooled(cls, stream: Any, where: str, dialect: Dialect) -> TextFile:
-        """Return the text of a stream, kept in a temporary file without a name so that it can be read repeatedly."""
+    def spool(cls, stream: Any, where: str, dialect: Dialect) -> TextFile:
+        """Copy a stream to an unnamed temporary file, so that it can be read repeatedly."""
         if stream.isatty():
             raise TableError(f"{where} is a terminal: pipe a CSV file into the command, or name a file.")
         with tempfile.TemporaryFile() as spool:
@@ -240,11 +240,11 @@ class TextFile(Part):
                 shutil.copyfileobj(stream, spool)
                 spool.flush()
             except OSError as error:
-                reason = f"{error.strerror}: {where} is kept in this folder, since it is read more than once"
+                reason = f"{error.strerror}: {where} is copied to this folder, because it is read more than once"
                 raise OSError(error.errno, reason, tempfile.gettempdir()) from error
             if spool.tell() == 0:
                 raise TableError(f"{where} is empty.")
-            # The mapping keeps the file, which has no name any more, until the table is gone.
+            # The mapping keeps the unnamed file open as long as the table exists.
             buffer = pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ))
         part = cls(where, lambda: pa.BufferReader(buffer), dialect)
         part.files = ()
@@ -256,16 +256,16 @@ class TextFile(Part):
             self._read_head("cp1252")
 
     def _read_head(self, encoding: str | None) -> None:
-        """Find the encoding, the separator, the header and the names of the columns."""
+        """Detect the encoding, the separator, the header and the column names."""
         with self._open() as stream:
             head = bytes(stream.read(_HEAD))
             more = len(head) == _HEAD
             self._encoding = encoding or _encoding_of(head, self.where)
             while True:
-                text = _decoded(head, self._encoding, self.where)
+                text = _decode_head(head, self._encoding, self.where)
                 self._sep = self._dialect.sep or _separator(text, more)
                 try:
-                    rows, lines = _parsed(text, self._sep, more)
+                    rows, lines = _parse_rows(text, self._sep, more)
                 except csv.Error as error:
                     raise TableError(f"{self.where}: is a quotation mark not closed? {error}") from error
                 if rows or not more:
@@ -276,14 +276,14 @@ class TextFile(Part):
                 piece = bytes(stream.read(len(head)))
                 head, more = head + piece, bool(piece)
         if not any(cell.strip() for row in rows for cell in row):
-            raise TableError(f"{self.where} has no header: its first line must hold the names of the columns.")
+            raise TableError(f"{self.where} has no header: its first line must hold the column names.")
         places = [i for i in range(len(rows)) if lines[i] + 1 not in self._dialect.skip_lines]
         skip, header = self._dialect.skip_rows, None
         if skip is not None:
             header = next((i for i, place in enumerate(places) if lines[place] >= skip), None)
             if header is None:
                 end = "has fewer lines" if not more else f"has no header in its first {len(rows)} rows"
-                raise TableError(f"{self.where} {end}, so that --skip-rows {skip} leaves no table.")
+                raise TableError(f"{self.where} {end}, so --skip-rows {skip} leaves no table.")
         layout = find_layout([rows[place] for place in places], header, self._dialect.header)
         top = places[layout.header]
         self._skip_lines, self.has_names = lines[top], layout.has_names
@@ -341,7 +341,7 @@ class TextFile(Part):
         )
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` on, as they are written."""
+        """Yield the rows from ``start`` on, unparsed."""
         count = 0
         stream = _Stream(self._open(), self.where, self._encoding)
         reader = None
@@ -368,8 +368,8 @@ class TextFile(Part):
         self._one_line_per_row = lines in (count + self.first_line - 2, count + self.first_line - 1)
         self.n_rows = count
 
-    def _bounded(self, text: io.TextIOWrapper) -> Iterator[str]:
-        """Yield lines, and raise an error for one that is too long to hold."""
+    def _limited_lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+        """Yield lines, and raise an error for a line that is too long."""
         for number in count(1):
             line = text.readline(_BLOCK)
             if len(line) == _BLOCK:
@@ -379,7 +379,7 @@ class TextFile(Part):
             yield line
 
     def _unreadable(self, message: str) -> Exception:
-        """Return what is wrong with a file that could not be parsed."""
+        """Return the error for a file that cannot be parsed."""
         if "invalid UTF8" in message:
             if self._dialect.encoding is None:
                 return NotUtf8Error(message)
@@ -392,7 +392,7 @@ class TextFile(Part):
         return TableError(f"{self.where} cannot be read. {message}")
 
     def _diagnose(self, *, ragged: bool) -> None:
-        """Raise for the first row that swallows others or has another width: slow, but it knows the line."""
+        """Raise for the first row that contains others or has a different width. Slow, but it names the line."""
         codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
         taken: list[str] = []
@@ -400,11 +400,11 @@ class TextFile(Part):
         limit = csv.field_size_limit(2 * _BLOCK)
         try:
             lines = io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="")
-            reader = csv.reader(_remembered(chain(self._bounded(lines), [_END]), taken), delimiter=self._sep)
+            reader = csv.reader(_record_lines(chain(self._limited_lines(lines), [_END]), taken), delimiter=self._sep)
             while True:
                 try:
                     row = next(reader, None)
-                    wrong = _swallowing(taken, self._sep, width) if len(taken) > 1 else ""
+                    wrong = _quote_problem(taken, self._sep, width) if len(taken) > 1 else ""
                 except csv.Error:
                     wrong = "is not closed."
                 if wrong:
@@ -425,14 +425,14 @@ class TextFile(Part):
 
 
 def _wait_for_release(stream: weakref.ref[_Stream]) -> None:
-    """Wait until pyarrow's threads let a stream go: one that does so while Python exits would abort the process."""
+    """Wait until pyarrow's threads release a stream: a release while Python exits aborts the process."""
     deadline = time.monotonic() + 0.5
     while stream() is not None and time.monotonic() < deadline:
         time.sleep(0.0005)
 
 
 class _Stream(io.RawIOBase):
-    """A stream of text that counts lines and refuses binary data wherever it comes."""
+    """A text stream that counts lines and rejects binary data."""
 
     def __init__(self, stream: Any, where: str, encoding: str) -> None:
         self._stream, self._where = stream, where
@@ -468,7 +468,7 @@ class _Stream(io.RawIOBase):
 
 
 def _encoding_of(head: bytes, where: str) -> str:
-    """Return the encoding of text: UTF-8, UTF-16 by its mark or its zeros, else cp1252."""
+    """Return the encoding of text: UTF-8, UTF-16 (by byte order mark or zero bytes), or cp1252."""
     for magic, kind in _OTHER_FORMATS.items():
         if head.startswith(magic):
             raise TableError(f"{where} is read as text, but it is {kind}.")
@@ -488,13 +488,13 @@ def _encoding_of(head: bytes, where: str) -> str:
     return "utf-8"
 
 
-def _decoded(head: bytes, encoding: str, where: str) -> str:
-    """Return the head of a file as text, without a character that its end cuts in two."""
+def _decode_head(head: bytes, encoding: str, where: str) -> str:
+    """Decode the head of a file, without an incomplete last character."""
     codec = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
     try:
         return codecs.getincrementaldecoder(codec)().decode(head)
     except LookupError as error:
-        raise TableError(f"encoding {encoding!r} is not known; usual ones are utf-8, cp1252 and utf-16.") from error
+        raise TableError(f"encoding {encoding!r} is unknown; common ones are utf-8, cp1252 and utf-16.") from error
     except UnicodeError as error:
         raise TableError(f"{where} is not {encoding} text. Pass another encoding= (--encoding). {error}") from error
 
@@ -505,7 +505,7 @@ def _separator(text: str, more: bool) -> str:
     for sep in (",", ";", "\t", "|", " "):
         widths: list[int] = []
         with suppress(csv.Error):
-            widths = [len(row) for row in _parsed(text, sep, more)[0]]
+            widths = [len(row) for row in _parse_rows(text, sep, more)[0]]
         width, count = max(Counter(widths).items(), key=lambda item: (item[1], item[0]), default=(0, 0))
         if width < 2 or (sep == " " and (count < len(widths) - 1 or best[0] > 0)):
             continue
@@ -515,8 +515,8 @@ def _separator(text: str, more: bool) -> str:
     return chosen
 
 
-def _parsed(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[int]]:
-    """Return the first complete rows of a text that are not blank, and how many lines stand before each."""
+def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[int]]:
+    """Return the first complete rows of a text that are not blank, and the number of lines before each."""
     lines = io.StringIO(text, newline="")
     rows: list[list[str]] = []
     before: list[int] = []
@@ -534,18 +534,18 @@ def _parsed(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[int]
     return rows, before
 
 
-def _remembered(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """Yield lines, and keep those of the row that is read."""
+def _record_lines(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+    """Yield lines, and append each to ``taken``."""
     for line in lines:
         taken.append(line)
         yield line
 
 
-def _swallowing(lines: list[str], sep: str, width: int) -> str:
-    """Return what is wrong with the quotation marks of a row that goes over several lines, empty if nothing is.
+def _quote_problem(lines: list[str], sep: str, width: int) -> str:
+    """Return the problem with the quotation marks of a row that spans several lines; empty if there is none.
 
-    A value that never ends, whose end is in the middle of a value, or whose lines are as wide as rows of the table, was
-    opened by mistake: rows that follow have become part of it.
+    An opening quotation mark is a mistake if it is never closed, closed in the middle of a value, or if the lines up to
+    the closing mark look like rows of the table: these rows would be lost.
     """
     try:
         list(csv.reader(lines, delimiter=sep, strict=True))

@@ -1,4 +1,4 @@
-"""Values as people write them: numbers with currencies and either decimal mark, dates, words for missing ones."""
+"""Parse values from text: numbers with currencies and either decimal mark, dates, words for missing values."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from allegiance._core.validation import MISSING_WORDS, AnyArray, BoolArray, Floa
 
 from .files import TableError
 
-#: How texts can be read: with either decimal mark, or as dates in one of four orders.
+#: Readings of a text: numbers with a decimal mark, or dates in an order.
 MARKS, ORDERS = (".", ","), ("iso", "ymd", "dmy", "mdy")
-#: Of a day.
+#: Microseconds per day.
 MICROSECONDS = 86_400e6
 
 
 def is_text(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of text."""
+    """Return whether an Arrow type is text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of numbers, truth values included, or of nothing."""
+    """Return whether an Arrow type is numeric, Boolean or null."""
     types = pa.types
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 
 def is_time(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of dates or times of a day."""
+    """Return whether an Arrow type is a date or a timestamp."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def plain_type(kind: Any) -> Any:
-    """Return the type of values, which a dictionary may hold."""
+    """Return the value type of a dictionary type, and other types as they are."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def decoded(column: Any) -> Any:
+def without_dictionary(column: Any) -> Any:
     """Return a column without a dictionary."""
     return column.cast(plain_type(column.type)) if pa.types.is_dictionary(column.type) else column
 
 
 def as_numbers(column: Any) -> FloatArray:
-    """Return a column of numbers or times as floating-point numbers, times in days; NaN where one is missing."""
+    """Return a column of numbers or times as floating-point numbers, times in days, missing values as NaN."""
     if is_time(column.type):
         moments = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
         return plain_values(moments.cast(pa.int64())) / MICROSECONDS
@@ -68,17 +68,17 @@ def as_times(days: FloatArray) -> AnyArray:
 
 
 def as_texts(column: Any) -> Any:
-    """Return a column as trimmed texts, null where one is missing: 2.0 is written 2, and true and false are words."""
-    column = decoded(column)
+    """Return a column as trimmed texts, missing values as null; 2.0 becomes 2, and Booleans true and false."""
+    column = without_dictionary(column)
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         numbers = [None if value is None or value != value else value for value in column.to_pylist()]
         texts = [None if value is None else str(int(value) if value % 1 == 0 else value) for value in numbers]
         return pa.array(texts, pa.string())
-    return trimmed(column.cast(pa.string()))
+    return trim_texts(column.cast(pa.string()))
 
 
-def trimmed(texts: Any) -> Any:
-    """Return texts without space around them, null where nothing is left."""
+def trim_texts(texts: Any) -> Any:
+    """Return texts without surrounding whitespace, empty ones as null."""
     texts = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.equal(texts, ""), None, texts)
 
@@ -89,11 +89,11 @@ def plain_values(column: Any) -> FloatArray:
 
 
 def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[FloatArray, str | None]:
-    """Return a column as numbers or days, NaN where one is missing, and the first text that is neither.
+    """Return a column as numbers or days, missing values as NaN, and the first text that cannot be read.
 
-    ``reading`` is a decimal mark or an order of dates; ``missing`` are more words and numbers that mean missing.
+    ``reading`` is a decimal mark or a date order; ``missing`` holds additional words and numbers that mean missing.
     """
-    column = decoded(column)
+    column = without_dictionary(column)
     if not is_text(column.type):
         return with_gaps(as_numbers(column), missing), None
     words = lower_words(missing)
@@ -102,33 +102,33 @@ def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[Floa
             numbers = plain_values(column.cast(pa.float64()))
             if int(np.isnan(numbers).sum()) == column.null_count:
                 return numbers, None
-    texts = trimmed(column)
+    texts = trim_texts(column)
     values = pc.if_else(missing_words(texts, words), None, texts)
     read = read_texts(values, reading)
     return with_gaps(plain_values(read), missing), first_unread(values, read)
 
 
 def lower_words(missing: Iterable[Any]) -> set[str]:
-    """Return declared words for missing values as they are compared; -999.0 is written -999."""
+    """Return words for missing values in lower case; -999.0 becomes -999."""
     words = (f"{word:.0f}" if isinstance(word, float) and word.is_integer() else str(word) for word in missing)
     return {word.strip().lower() for word in words} - {""}
 
 
 def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
-    """Return which trimmed texts are words for a missing value; null counts as none."""
+    """Return a mask of the trimmed texts that mean missing; null is false."""
     words = pa.array(sorted({*MISSING_WORDS, *more}), texts.type)
     return pc.fill_null(pc.is_in(pc.utf8_lower(texts), value_set=words), False)
 
 
 def first_unread(texts: Any, read: Any) -> str | None:
-    """Return the first text that became null; None if none did."""
+    """Return the first text that was read as null; None if there is none."""
     if read.null_count == texts.null_count:
         return None
     return str(texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(read)))[0])
 
 
 def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
-    """Return numbers with NaN in place of those that mean a missing value."""
+    """Replace numbers that mean missing by NaN."""
     gaps = []
     for value in missing:
         with suppress(TypeError, ValueError):
@@ -137,26 +137,26 @@ def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
 
 
 def has_leading_zeros(texts: Any) -> bool:
-    """Tell whether one is a code such as 007."""
+    """Return whether any text is a code such as 007."""
     return bool(pc.any(pc.match_substring_regex(texts, r"^0\d+$")).as_py())
 
 
 def read_texts(texts: Any, reading: str) -> Any:
-    """Return texts as numbers or days, null where one is neither."""
+    """Return texts as numbers or days, others as null."""
     return read_numbers(texts, reading) if reading in MARKS else read_days(texts, reading)
 
 
 _SPACES = " \u00a0\u202f'\u2019"
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD"
-#: Symbols of currencies: the dollar, cent, pound and yen, and the block of Unicode for all others.
+#: Currency symbols: dollar, cent, pound and yen, and the Unicode block of all others.
 _CURRENCY = rf"(?:[$\x{{a2}}-\x{{a5}}\x{{20a0}}-\x{{20cf}}]|{_CODES})?"
 
 
 @cache
 def _number_pattern(decimal: str) -> str:
-    """Return the expression for a number with this decimal mark, its parts named."""
+    """Return a regular expression with named groups for a number with this decimal mark."""
     marks = [re.escape("," if decimal == "." else "."), *_SPACES]
-    # Groups of three; of two, but for the last one, in India. One separator throughout.
+    # Groups of three digits; in India of two, except for the last one. One separator throughout.
     groups = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" for mark in marks)
     number = rf"(?P<whole>{groups}|\d+)?(?:{re.escape(decimal)}(?P<fraction>\d*))?(?P<power>[eE][+-]?\d+)?"
     sign, space = r"[+\-\x{2212}]?", "[ \u00a0\u202f]*"
@@ -165,9 +165,9 @@ def _number_pattern(decimal: str) -> str:
 
 
 def read_numbers(texts: Any, decimal: str = ".") -> Any:
-    """Return texts such as "$1,452.74", "1.452,74 €", "26 %" and "(120)" as numbers, null where one is not a number.
+    """Return texts such as "$1,452.74", "1.452,74 €", "26 %" and "(120)" as numbers, others as null.
 
-    A percentage is a hundredth of its figure; an amount in brackets is negative.
+    26% is 0.26, and an amount in parentheses is negative.
     """
     texts = pc.utf8_trim_whitespace(texts.cast(pa.string()))
     parts = pc.extract_regex(texts, _number_pattern(decimal)).flatten()
@@ -176,7 +176,7 @@ def read_numbers(texts: Any, decimal: str = ".") -> Any:
     valid = pc.or_(pc.not_equal(whole, ""), pc.not_equal(fraction, ""))
     valid = pc.and_(valid, pc.equal(pc.binary_length(opened), pc.binary_length(close)))
     valid = pc.and_(valid, pc.less_equal(pc.utf8_length(signs), 1))
-    # Zeros for a part that is not there do not change a number.
+    # Zeros for absent parts do not change the number.
     digits = pc.binary_join_element_wise("0", pc.replace_substring_regex(whole, r"\D", ""), "")
     fraction = pc.binary_join_element_wise(fraction, "0", "")
     text = pc.binary_join_element_wise(pc.binary_join_element_wise(digits, fraction, "."), power, "")
@@ -202,9 +202,9 @@ _PATTERNS = {
 
 
 def read_days(texts: Any, order: str) -> Any:
-    """Return texts as days since 1970-01-01, in UTC where they name a zone; null where one is not such a date.
+    """Return dates as days since 1970-01-01, in UTC if they have a time zone, and other texts as null.
 
-    ``order`` is "iso", "ymd", "dmy" or "mdy". Months may have English or German names.
+    ``order`` is "iso", "ymd", "dmy" or "mdy". Month names may be English or German.
     """
     if order == "iso":
         for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
@@ -231,23 +231,23 @@ def read_days(texts: Any, order: str) -> Any:
 
 
 def _digits(texts: Any) -> FloatArray:
-    """Return texts of digits as numbers, NaN for others."""
+    """Return texts of digits as numbers, others as NaN."""
     return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
-    """Return the number that a text stands for, None if it is not one."""
+    """Return a text as a number, None if it is not a number."""
     return read_numbers(pa.array([text], pa.string()), decimal)[0].as_py()
 
 
 def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
-    """Return labels (n,) as numbers or texts, and which rows have one; ``name`` and ``where`` are for messages.
+    """Return labels (n,) as numbers or texts, and a mask of rows with a label; ``name`` and ``where`` are for messages.
 
-    Numbers and truth values stay what they are, decimal numbers without a fraction are whole numbers, and everything
-    else, such as dates, becomes text. A blank is the only word for a missing label.
+    Numbers and Booleans keep their type, decimals without a fraction become whole numbers, and everything else, such as
+    dates, becomes text. Only blanks are missing labels.
     """
     types = pa.types
-    column = decoded(column)
+    column = without_dictionary(column)
     if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
         column = _whole_or_text(column, name, where)
     missing = pc.is_null(column, nan_is_null=True)
@@ -259,7 +259,7 @@ def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArra
 
 
 def _whole_or_text(column: Any, name: str, where: str) -> Any:
-    """Return values that are not plain numbers as whole numbers, if their type has no fraction, or as text."""
+    """Return decimals without a fraction as whole numbers, and other values as text."""
     kind = column.type
     try:
         if pa.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= 18:
@@ -267,18 +267,18 @@ def _whole_or_text(column: Any, name: str, where: str) -> Any:
         texts = column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise TableError(
-            f"column {name!r} of {where} cannot be labels, being of type {kind}: use numbers or names. {error}"
+            f"column {name!r} of {where} cannot be labels: its type is {kind}. Use numbers or names. {error}"
         ) from error
     if pa.types.is_decimal(kind) and kind.scale > 0:
         texts = pc.replace_substring_regex(texts, r"\.?0+$", "")
     if pc.any(pc.ends_with(texts, pattern="\0")).as_py():
-        # NumPy cannot tell such a text from the one without: two labels would become one.
+        # NumPy drops trailing NUL characters, which could merge two labels.
         raise TableError(f"column {name!r} of {where} holds a label that ends in a NUL character: remove it first.")
     return texts
 
 
 def join_names(names: Iterable[str], most: int = 12) -> str:
-    """Return the first names, and how many more there are, if it is more than one."""
+    """Join the first ``most`` names, and state the number of others."""
     every = list(names)
     n_listed = most if len(every) > most + 1 else len(every)
     more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
