@@ -101,8 +101,8 @@ def stability_score(fitted: Fitted, X: Any) -> float:
     """
     settings = fitted.specification.settings
     calibration = fitted.specification.calibration or Calibration()
-    points, rows = fitted.prepare_rows(X)
-    codes = fitted.codes_of_new(points, fitted.locate(rows))
+    points = fitted.prepare_input(X)
+    rows, codes = points.rows, fitted.codes_of(points, fitted.locate(points.rows))
     limit = calibration.n_rows(fitted.classes.size, rows.shape[1])
     sample = ContentSample.of(rows, codes, limit=limit)
     places = sample.positions()
