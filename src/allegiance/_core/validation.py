@@ -44,11 +44,7 @@ def dense(X: Rows) -> FloatArray:
 
 
 def row_sums(A: FloatArray) -> FloatArray:
-    """Return the sum (n,) of each row of A (n, m).
-
-    Few columns are added one by one, since NumPy's reduction along a short axis is several times slower. The order of
-    additions depends on m only.
-    """
+    """Return the sum (n,) of each row of A (n, m), several times faster than NumPy for few columns."""
     if not 0 < A.shape[1] <= _FEW:
         return A.sum(axis=1)
     total = A[:, 0].copy()

@@ -203,10 +203,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 def _assign(
     nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Give points to the nearest of the groups' weighted means; number those that get any by their first points.
-
-    Return the cluster (n,) of each point and (m,) of each lift, -1 if that was left empty, and the centers (k, m).
-    """
+    """Return the clusters of points (n,) and lifts (m,), -1 if left empty, and the centers (k, m) of the groups."""
     centers = np.zeros((int(groups.max()) + 1, groups.size))
     centers[groups, np.arange(groups.size)] = weights
     centers /= centers.sum(axis=1, keepdims=True)
@@ -248,7 +245,7 @@ def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = Fa
     distances = _condensed_distances(X)
     with progress(len(LINKAGES), "linkage", verbose, unit="trees") as advance:
         for method in LINKAGES:
-            labelings[method] = cut_tree(linkage(distances, method), n_clusters).ravel()
+            labelings[method] = cut_tree(linkage(distances, method), [n_clusters])[:, 0]
             advance(1)
     return labelings
 
@@ -283,8 +280,8 @@ def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
 def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> IntArray:
     """Return the group (m,) of each lift by weighted k-means (LiftKm)."""
     values, vectors = np.linalg.eigh(gram)
-    kept = values > _ROUNDING * gram.shape[0] * values[-1]
-    positions = vectors[:, kept] * np.sqrt(values[kept])
+    positive = values > _ROUNDING * gram.shape[0] * values[-1]
+    positions = vectors[:, positive] * np.sqrt(values[positive])
     kmeans = KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31)))
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the groups are counted afterwards
@@ -293,10 +290,7 @@ def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng
 
 
 def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) -> IntArray:
-    """Return the group (m,) of each lift by merging, again and again, the two groups that it costs least (LiftHAC).
-
-    The cost is Ward's, by which merging raises the weighted sum of squared distances to the means that k-means lowers.
-    """
+    """Return the group (m,) of each lift, by repeatedly merging the two groups with the least Ward cost."""
     mass = weights.astype(np.float64)
     norms = np.diagonal(gram)
     squares = np.maximum(norms + norms[:, None] - 2.0 * gram, 0.0)
@@ -306,10 +300,10 @@ def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) ->
     for _ in range(mass.size - n_clusters):
         a, b = sorted(divmod(int(cost.argmin()), mass.size))
         with np.errstate(invalid="ignore"):  # inf - inf at merged groups, which stay out
-            merged = (mass[a] + mass) * cost[a] + (mass[b] + mass) * cost[b] - mass * cost[a, b]
-            merged /= mass[a] + mass[b] + mass
-        merged[~np.isfinite(merged)] = np.inf
-        cost[a], cost[:, a] = merged, merged
+            new_cost = (mass[a] + mass) * cost[a] + (mass[b] + mass) * cost[b] - mass * cost[a, b]
+            new_cost /= mass[a] + mass[b] + mass
+        new_cost[~np.isfinite(new_cost)] = np.inf
+        cost[a], cost[:, a] = new_cost, new_cost
         cost[a, a] = np.inf
         cost[b], cost[:, b] = np.inf, np.inf
         mass[a] += mass[b]

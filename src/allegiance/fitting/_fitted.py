@@ -146,6 +146,7 @@ class Fitted:
         if not named:
             columns = Columns(columns.n_features, None, columns.preparation, columns.n_prepared)
         table, rows = columns.prepare(X)
+        codes: IntArray | None
         if labels is not None:
             codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         else:
@@ -167,12 +168,13 @@ class Fitted:
         for start in range(0, max(n, 1), size):
             started = time.perf_counter()
             some = slice(start, start + size)
-            rows, codes, frame = points.rows, points.codes, points.frame
+            part = points
             if n > size:
-                rows, codes = rows[some], None if codes is None else codes[some]
-            located = self.locate(rows)
-            codes = self.codes_of(PreparedInput(rows, codes, frame), located)
-            parts.append(self.score_located(located, codes, frame, started, top=top))
+                part = PreparedInput(
+                    points.rows[some], None if points.codes is None else points.codes[some], points.frame
+                )
+            located = self.locate(part.rows)
+            parts.append(self.score_located(located, self.codes_of(part, located), points.frame, started, top=top))
         return parts[0] if len(parts) == 1 else join_results(parts, points.frame)
 
     def score_located(
@@ -180,10 +182,10 @@ class Fitted:
     ) -> AffinityResult:
         """Measure located points of clusters ``codes`` (n,), -1 for noise, since ``time.perf_counter() == started``."""
         settings = self.specification.settings
-        measured: dict[str, Any]
+        estimates: dict[str, Any]
         if top is None:
             estimate = measure(self.engine, self.tessellation, located.position, settings)
-            measured = {
+            estimates = {
                 "affinity": estimate.affinity,
                 "standard_error": estimate.standard_error,
                 "_empty_cell": estimate.empty_cell,
@@ -191,7 +193,7 @@ class Fitted:
             }
         else:
             blocks = measure_blocks(self.engine, self.tessellation, located.position, settings)
-            measured = _largest(blocks, codes, self.classes, min(top, self.classes.size))
+            estimates = _largest(blocks, codes, self.classes, min(top, self.classes.size))
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
@@ -202,7 +204,7 @@ class Fitted:
             _members=self.members,
             _trust_map=self.trust_map,
             _frame_like=frame,
-            **measured,
+            **estimates,
         )
 
     def empty_result(self, frame: FrameLike, top: int | None) -> AffinityResult:
