@@ -167,12 +167,15 @@ def plan_features(features: Features, table: Table, *, labels: Any = None) -> Fe
     )
 
 
-def plan_or_raise(run: Run, table: Table, *, labels: Any = None) -> FeaturePlan:
-    """Return the plan for a table, after writing notes on how it is read; raise with all problems."""
+def plan_or_raise(run: Run, table: Table, *, labels: Any = None, has_headline: bool = False) -> FeaturePlan:
+    """Return the plan for a table, after writing notes on how it is read; raise with all problems.
+
+    Warnings are not written if they are in the headline of the summary.
+    """
     plan = plan_features(run.features, table, labels=labels)
     plan.raise_problems()
     for finding in plan.findings:
-        run.log.note(str(finding))
+        run.log.note(str(finding), write=finding.level == "note" or not has_headline)
     return plan
 
 
@@ -234,7 +237,7 @@ def prepare(run: Run, table: Table) -> tuple[AffinityScorer | None, FeaturePlan]
         for note in notes:
             log.note(note)
     else:
-        scorer, plan = None, plan_or_raise(run, table, labels=features.labels)
+        scorer, plan = None, plan_or_raise(run, table, labels=features.labels, has_headline=True)
         n_rows = table.profile().n_rows
         if run.trust.clusters is not None and run.trust.clusters > n_rows:
             raise ValueError(f"--clusters {run.trust.clusters} is more than the {n_rows:,} rows of {table.where}.")
