@@ -1,4 +1,4 @@
-"""Arrow in, Arrow out: the bits of everywhere else, however rows are cut; and in engines, as docs/distributed.md says."""
+"""Arrow in, Arrow out: the same bits however rows are cut, and in the engines of docs/distributed.md."""
 
 import pickle
 import re
