@@ -114,7 +114,7 @@ class TestWithin:
     def test_many_columns_in_any_row_order(self, rng):
         """Above 128 columns the map is triangular and residuals are in single precision, where that is safe."""
         X = rng.normal(size=(N, 150)) @ rng.normal(size=(150, 150)) + 5.0 * rng.normal(size=(K, 150))[CODES]
-        centers = np.array([X[CODES == i].mean(axis=0) for i in range(K)])
+        centers = np.array([X[i == CODES].mean(axis=0) for i in range(K)])
         scale = np.sqrt(((X - centers[CODES]) ** 2).mean(axis=0))
         fitted = LedoitWolf(assume_centered=True).fit((X - centers[CODES]) / scale).covariance_
         white = np.linalg.inv(np.linalg.cholesky(fitted * np.outer(scale, scale))).T

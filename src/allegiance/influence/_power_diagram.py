@@ -290,7 +290,8 @@ class LinearEmbedding:
 
     def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
         if self._by_blas:
-            return self._whiten_chunk(dense(X) - self._origin, position, residual)
+            self._whiten_chunk(dense(X) - self._origin, position, residual)
+            return
         X = self._whiten(X)
         if self.basis is None:
             np.subtract(dense(X), self.shift, out=position)
