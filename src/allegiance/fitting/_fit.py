@@ -154,8 +154,8 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
     """Fit to data in chunks.
 
     Labeled data is read once for the clusters and their means; "within" reads it again for the covariance (twice
-    above 128 columns), and weights take one more pass. The last pass computes the extent of the data, the distances of members from their
-    representatives, and the calibration sample. The result does not depend on chunks or row order.
+    above 128 columns), and weights take one more pass. The last pass computes the extent of the data, the distances of
+    members from their representatives, and the calibration sample. The result does not depend on chunks or row order.
 
     ``threads`` is the number of threads that locate rows: one if chunks are processed in parallel. ``clusterer`` is the
     fitted estimator that labels new points; None for the nearest representative.
