@@ -166,7 +166,7 @@ MOST_CORRELATED = 1024
 #: Rows, and entries, converted to float64 at a time where correlations are used.
 _SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**20
 #: Columns up to which residuals have 40 bits and data is read once. Otherwise they have 20, and data is read twice: the
-#: scale of the columns, once known, saves a second product. No residual is larger than the root of n times the deviation
+#: scale of the columns saves a second product. No residual is larger than the root of n times the deviation
 #: of its column, so 20 bits change a variance by less than 1e-13 n of it.
 _FEW_COLUMNS = 128
 #: Numbers converted to float64 at a time where they are not: few enough for the cache.
