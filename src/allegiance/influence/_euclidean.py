@@ -196,10 +196,8 @@ class ScatterSums(NamedTuple):
 
     def plus(self, other: ScatterSums) -> ScatterSums:
         """Return the sums over both sets of points."""
-        products, squares = (
-            None if mine is None else mine.plus(cast("Any", theirs))
-            for mine, theirs in ((self.products, other.products), (self.squares, other.squares))
-        )
+        products: Any = self.products.plus(cast("Any", other.products))
+        squares: Any = None if self.squares is None else self.squares.plus(cast("Any", other.squares))
         return ScatterSums(self.sizes + other.sizes, products, squares, max(self.resolution, other.resolution))
 
     def whitening(self, centers: FloatArray, *, symmetric: bool) -> FloatArray:

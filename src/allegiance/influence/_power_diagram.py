@@ -249,7 +249,7 @@ class LinearEmbedding:
         assert self.whitening is not None
         assert self.basis is not None
         across = self.whitening - self._whitened_axes.T @ self.basis.T
-        triangle = np.ascontiguousarray(np.linalg.qr(across.T, mode="r").T)
+        triangle = np.asarray(np.linalg.qr(across.T, mode="r")).T.copy()
         return triangle, triangle.astype(np.float32)
 
     @property
