@@ -433,7 +433,8 @@ def _missing_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
     if error and plan.impute == "median":
         add((), f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%).")
     for name in plan.labels:
-        if n_missing := profile.columns[name].n_missing:
+        stats = profile.columns[name]
+        if n_missing := stats.n_missing - len(stats.strays):
             text = f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out."
             findings.append(Finding("labels", (name,), text, level="note"))
     return findings
