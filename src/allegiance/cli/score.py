@@ -70,8 +70,8 @@ Examples:
     [
         opt.option(
             opt.OUTPUT, "-o", "--output", metavar="FILE|FOLDER/",
-            help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output; .h5ad for DATA.h5ad "
-            "with scores. FOLDER/ gets one Parquet file per input file, and a rerun writes only the missing ones.",
+            help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output; .h5ad to add "
+            "scores to cells. FOLDER/ gets one Parquet file per input file, and a rerun writes only the missing ones.",
         ),
         opt.OUTPUT_OPTIONS[1],
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
