@@ -350,11 +350,11 @@ def is_cells(data: Sequence[str]) -> bool:
 
 def read_cells(path: str, **settings: Any) -> Any:
     """Return the AnnData object of an .h5ad file, local or remote."""
-    from anndata import read_h5ad
-
+    from allegiance._core.validation import require
     from allegiance.io.formats import open_seekable
 
-    return read_h5ad(open_seekable(path)) if "://" in path else read_h5ad(path, **settings)
+    anndata = require("anndata", "anndata", "reading .h5ad files")
+    return anndata.read_h5ad(open_seekable(path)) if "://" in path else anndata.read_h5ad(path, **settings)
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
