@@ -410,7 +410,8 @@ def _facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         if stats.remark and stats.kind in ("number", "date"):
             add("ambiguous", (column.name,), f"{column.name!r}: {stats.remark}.")
     for name in plan.labels:
-        if n_missing := profile.columns[name].n_missing:
+        stats = profile.columns[name]
+        if n_missing := stats.n_missing - len(stats.strays):
             add("labels", (name,), f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out.")
     return facts
 

@@ -655,7 +655,7 @@ def typed_field(profile: ColumnProfile, kind: Any, keep_words: bool) -> Any:
 
     This is needed for labels, where "unknown" may be a label.
     """
-    words = bool(keep_words and profile.integer and profile.missing_words)
+    words = bool(keep_words and profile.integer and (profile.missing_words or profile.strays))
     if not is_text(kind) or profile.kind not in ("number", "date") or words:
         return kind
     if profile.kind == "date":
