@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -309,6 +310,10 @@ def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
     centers = load_centers(trust.centers, plan) if trust.centers else None
     makes = labels is None and centers is None
     own = import_clusterer(trust.clusterer) if trust.clusterer else None
+    if own is None and trust.algorithm is None and run.features.labels and is_cells(run.data):
+        from allegiance.anndata import recorded_clusterer
+
+        own = recorded_clusterer(read_cells(run.data[0], backed="r"), run.features.labels)
     estimator = None
     if makes:
         estimator = own if own is not None else make_clusterer(trust.algorithm or "kmeans", trust.clusters, trust.seed)
@@ -339,6 +344,20 @@ def score_points(
     result = scorer.fitted_.score(points.X, labels=points.labels)
     scorer.fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
     return result, scorer
+
+
+def is_cells(data: Sequence[str]) -> bool:
+    """Tell whether the input is one .h5ad file."""
+    return len(data) == 1 and data[0].lower().endswith(".h5ad")
+
+
+def read_cells(path: str, **settings: Any) -> Any:
+    """Return the AnnData object of an .h5ad file, local or remote."""
+    from allegiance._core.validation import require
+    from allegiance.io.formats import open_seekable
+
+    anndata = require("anndata", "anndata", "reading .h5ad files")
+    return anndata.read_h5ad(open_seekable(path)) if "://" in path else anndata.read_h5ad(path, **settings)
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
