@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -271,7 +271,7 @@ def _unusable_columns(X: Any) -> str | None:
         by_kind.setdefault(_kind_of(values), []).append(name)
     for kind, text in _UNUSABLE.items():
         if names := by_kind.get(kind):
-            return text.format(f"column{'' if len(names) == 1 else 's'} {join_names(names)}")
+            return text.format(f"column{'' if len(names) == 1 else 's'} {join_names(names, 3)}")
     return None
 
 
@@ -300,10 +300,12 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def join_names(names: Any, most: int = 3) -> str:
-    """Return at most ``most`` names for a message."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(str(name) for name in names[:most]) + more
+def join_names(names: Iterable[Any], most: int = 5) -> str:
+    """Join the first ``most`` names for a message, without the middle of long ones, and state the number of others."""
+    every = [str(name) for name in names]
+    n_listed = most if len(every) > most + 1 else len(every)
+    more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
+    return ", ".join(name if len(name) <= 60 else f"{name[:28]}...{name[-12:]}" for name in every[:n_listed]) + more
 
 
 def check_table(estimator: Any, X: Any) -> None:

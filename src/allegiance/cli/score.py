@@ -16,6 +16,7 @@ from ._inputs import (
     find_readable,
     free_name,
     ids_of,
+    is_cells,
     load_centers,
     load_points,
     make_scorer,
@@ -24,7 +25,7 @@ from ._inputs import (
     prepare,
     score_points,
 )
-from ._outputs import RunRecord, check_inputs, check_outputs, open_output, score_names, write_rows
+from ._outputs import RunRecord, check_inputs, check_outputs, open_output, score_names, write_cells, write_rows
 from ._summary import Facts, as_values, collect_problems, print_facts, source_facts, summary_sections
 from .audit import write_sheet
 
@@ -69,8 +70,8 @@ Examples:
     [
         opt.option(
             opt.OUTPUT, "-o", "--output", metavar="FILE|FOLDER/",
-            help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output. FOLDER/ gets one "
-            "Parquet file per input file, and a rerun writes only the missing ones.",
+            help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output; .h5ad to add "
+            "scores to cells. FOLDER/ gets one Parquet file per input file, and a rerun writes only the missing ones.",
         ),
         opt.OUTPUT_OPTIONS[1],
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
@@ -268,7 +269,8 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
     from allegiance.io.saved import model_id, profile_matrix
 
     output = run.output
-    sink = None if output.output is None else open_output(output.output, run)
+    to_cells = output.output is not None and is_cells([output.output])
+    sink = None if output.output is None or to_cells else open_output(output.output, run)
     points = load_points(table, plan, run.features.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
     result, scorer = score_points(run, points, plan, scorer)
     fitted, scores, whole = scorer.fitted_, result._columns(), points.columns
@@ -288,6 +290,8 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
         with sink:
             sink.write(whole.select(written))
         run.log.wrote(str(output.output))
+    if to_cells:
+        write_cells(str(output.output), run, result)
     _write_review(run, facts, [*written, review.column_names[-2]], names)
     write_sheet(run, result, whole, [*(ids or inputs[:1]), *(name for name in plan.used if name not in ids)], names)
     if output.report is not None:

@@ -153,9 +153,9 @@ class Fit(NamedTuple):
 def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None) -> Fit:
     """Fit to data in chunks.
 
-    Labeled data is read once for the clusters and their means; "within" reads it again for the covariance, and weights
-    take one more pass. The last pass computes the extent of the data, the distances of members from their
-    representatives, and the calibration sample. The result does not depend on chunks or row order.
+    Labeled data is read once for the clusters and their means; "within" reads it again for the covariance (twice
+    above 128 columns), and weights take one more pass. The last pass computes the extent of the data, the distances of
+    members from their representatives, and the calibration sample. The result does not depend on chunks or row order.
 
     ``threads`` is the number of threads that locate rows: one if chunks are processed in parallel. ``clusterer`` is the
     fitted estimator that labels new points; None for the nearest representative.

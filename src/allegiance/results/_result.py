@@ -170,6 +170,7 @@ class AffinityResult(CardMixin):
     clusters: AnyArray | None = None
     _top_ranks: Ranks | None = None
     _audited: FloatArray | None = None
+    _own_drivers: Lazy[Drivers] | None = None
 
     @property
     def _noise(self) -> BoolArray:
@@ -416,18 +417,23 @@ class AffinityResult(CardMixin):
 
         return ResultPlots(self)
 
-    def drivers(self, data: Any, **settings: Any) -> Drivers:
+    def drivers(self, data: Any = None, **settings: Any) -> Drivers:
         """Find the columns that separate the clusters, and a short rule that reproduces the labels.
 
         Parameters
         ----------
         data
             (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
+            By default the genes, for a result of ``allegiance.anndata``.
         **settings
             As in ``allegiance.drivers.drivers``.
         """
         from allegiance.drivers import drivers
 
+        if data is None:
+            if self._own_drivers is None:
+                raise TypeError("drivers needs the data that was clustered: pass data=X.")
+            return self._own_drivers.value
         return drivers(self, data, **settings)
 
     def report(
