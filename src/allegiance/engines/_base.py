@@ -159,23 +159,3 @@ def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
     share = (counts + 2.0) / size
     errors: FloatArray = np.sqrt(share * np.maximum(1.0 - share, 2.0 / size) / size)
     return errors
-
-
-def unit_of_samples(settings: Settings, n_sites: int) -> float:
-    """Return the sample budget at which an average cell (one of k + 1) reaches ``eps``."""
-    return 0.25 * (Z95 / settings.eps) ** 2 * (n_sites + 1)
-
-
-def update_estimates(
-    rows: AnyArray, sums: AnyArray, squares: AnyArray, estimate: Estimate, settings: Settings
-) -> tuple[FloatArray, FloatArray]:
-    """Write the shares of ``rows`` (m,) and their errors to ``estimate``; return their weight and growth, both (m,).
-
-    ``sums`` and ``squares`` (n, k) are those of the weights of stolen samples. The growth is by how much the number of
-    samples must be multiplied: at most 1 for rows that are precise enough, infinite for those that have stolen nothing.
-    """
-    from allegiance._kernels.banks import weighted_shares
-
-    weight, worst = np.empty((2, rows.size))
-    weighted_shares(sums, squares, rows, *estimate[:2], weight, worst)
-    return weight, np.where(weight > 0, (Z95 * worst / settings.eps) ** 2, np.inf)
