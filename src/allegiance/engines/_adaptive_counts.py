@@ -38,7 +38,7 @@ class Tally:
         self.sums = sums
         self.squares = squares
         self.tested = np.zeros(sums.shape[0], np.int64)
-        self.next_look = np.full(sums.shape[0], schedule.first_look)
+        self.next_look = np.full(sums.shape[0], float(schedule.first_look))
         self.active = np.ones(sums.shape[0], dtype=bool)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -12,7 +11,7 @@ from allegiance._core.parallel import for_row_blocks
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import Hull
-from allegiance.influence import AffineFunctions, Diagram, product_by_rows
+from allegiance.influence import AffineFunctions, product_by_rows
 
 from ._base import CLOSED_FORM, ENGINES, EXACT, Engine, Estimate, FittedEngine, Queries, Settings
 from ._hit_and_run import FittedHitAndRun
@@ -188,8 +187,7 @@ class FittedWholeSpace(FittedEngine):
         self._hull = None if independent else Hull(tessellation.functions.a)
         self._corners = FittedClosedForm(tessellation, settings) if independent else None
         ball = Region.ball("ball", np.zeros(tessellation.dim), 1.0)
-        # Of a diagram it has only what engines use.
-        self._far_away = Tessellation(cast("Diagram", RecessionDiagram(tessellation.functions.a)), ball)
+        self._far_away = Tessellation(RecessionDiagram(tessellation.functions.a), ball)
         self._inside = _built(engine, tessellation, settings)
         in_plane = tessellation.dim == 2 and engine.exact_where_possible
         self._outside = PlaneDirections(self._far_away) if in_plane else _built(engine, self._far_away, settings)
@@ -209,9 +207,9 @@ class FittedWholeSpace(FittedEngine):
                     self._unserved(rows_in, "inside the hull of the sites, where no bounded region is shared")
                 )
             part = queries.take(rows_in)
-            found = self._inside.estimate(part)
-            found.fill(part, self._walk_inside)
-            estimate.put(rows_in, found)
+            shares = self._inside.estimate(part)
+            shares.fill(part, self._walk_inside)
+            estimate.put(rows_in, shares)
         if rows_out.size:
             if self._outside is None:
                 raise ValueError(self._unserved(rows_out, "outside the hull of the sites, where its cell is unbounded"))
@@ -239,10 +237,7 @@ class FittedWholeSpace(FittedEngine):
         # Near the hull the cone of directions is too thin to be hit; a walk inside it still finds its shares.
         estimate.fill(directions, self._walk_outside)
         estimate.empty_cell[:] = False
-        return estimate._replace(
-            affinity=self._far_away.expand(estimate.affinity),
-            standard_error=self._far_away.expand(estimate.standard_error),
-        )
+        return self._far_away.expand(estimate)
 
 
 def _built(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine | None:
