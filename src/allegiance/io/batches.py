@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.validation import AnyArray, FloatArray, check_count, require
+from allegiance.drift import Profile
 from allegiance.fitting import Fitted, PreparedInput
 from allegiance.results import FIRM, AffinityResult, FrameLike, Summary, review_rows
 
@@ -47,7 +48,7 @@ class Batch(NamedTuple):
     X: Any
     """(m, d) numbers, or a frame for transformers that select columns by name."""
     labels: AnyArray | None
-    passthrough: pa.RecordBatch
+    passthrough: pa.RecordBatch | pa.Table
     """The columns to copy to the output."""
     first: int
     """The number of its first row in the table."""
@@ -59,7 +60,7 @@ class Rows:
     """The rows of a table, prepared for fitting or scoring.
 
     A plan prepares the features; without one, the columns ``names`` are used as plain numbers, or as frames with
-    ``frames``. ``row`` names an additional output column of row numbers.
+    ``frames``. ``row`` names an additional output column of row numbers, the first unless ``keep`` places it.
     """
 
     def __init__(
@@ -74,8 +75,10 @@ class Rows:
         row: str | None = None,
         typed: bool = False,
     ) -> None:
-        self.table, self.labels, self.keep, self._row, self._typed = table, labels, list(keep), row, typed
-        self._others = list(dict.fromkeys([*keep, *([] if labels is None else [labels])]))
+        self.table, self.labels, self._row, self._typed = table, labels, row, typed
+        self.keep = [name for name in keep if name != row]
+        self._output = [*keep] if row is None or row in keep else [row, *keep]
+        self._others = list(dict.fromkeys([*self.keep, *([] if labels is None else [labels])]))
         #: Missing values and new categories of the batches so far.
         self.gaps = Gaps()
         table.check_columns(self._others)
@@ -102,7 +105,8 @@ class Rows:
         """Return a batch without rows."""
         schema = self.table.schema_of(self.keep, typed=self._typed)
         if self._row is not None:
-            schema = schema.insert(0, pa.field(self._row, pa.int64()))
+            schema = schema.append(pa.field(self._row, pa.int64()))
+        schema = pa.schema([schema.field(name) for name in self._output])
         passthrough = pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
         return Batch(np.empty((0, len(self.names))), None, passthrough, 0, 0)
 
@@ -135,8 +139,7 @@ class Rows:
             if self._typed:
                 passthrough = self.table.typed(passthrough)
             if self._row is not None:
-                columns = [pa.array(start + numbers), *passthrough.columns]
-                passthrough = pa.RecordBatch.from_arrays(columns, [self._row, *passthrough.schema.names])
+                passthrough = passthrough.append_column(self._row, pa.array(start + numbers)).select(self._output)
             prepared = Batch(X, values, passthrough, start, end)
             del batch, X, others, passthrough  # free their memory before the next batch is read
             yield prepared
@@ -163,7 +166,7 @@ class Rows:
 class ScoredBatch(NamedTuple):
     """A scored batch."""
 
-    rows: pa.RecordBatch
+    rows: pa.RecordBatch | pa.Table
     """The copied columns and the scores."""
     summary: Summary
     review: pa.Table | None
@@ -178,7 +181,7 @@ class BatchScorer:
 
     fitted: Fitted
     names: Sequence[str]
-    """Output names of the columns to copy."""
+    """Output names of the first columns to copy; further ones are only listed for review."""
     where: str
     scores: Mapping[str, str] | None = None
     """Output names of the scores to write; None for all scores."""
@@ -221,12 +224,14 @@ class BatchScorer:
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a score column: rename it with a mapping.")
         arrays = [*batch.passthrough.columns, *(pa.array(values) for values in scores.values())]
-        rows = pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores])
+        names = [*self.names, *batch.passthrough.schema.names[len(self.names) :], *scores]
+        rows = type(batch.passthrough).from_arrays(arrays, names=names)
         summary = result.summary()
         if self.plan is not None and self.fitted.members is not None:
             profile = profile_matrix(self.fitted, self.plan, batch.X, batch.first, result)
             summary = replace(summary, extras={"profile": profile})
         review = None if self.review is None else list_review(rows, result, self.review)
+        rows = rows.select([*self.names, *scores]) if len(arrays) > len(self.names) + len(scores) else rows
         return ScoredBatch(rows, summary, review, batch.consumed - batch.first)
 
     @contextmanager
@@ -241,7 +246,7 @@ class BatchScorer:
             raise TableError(f"rows {batch.first:,} to {last:,} of {self.where}: {error}") from error
 
 
-def list_review(rows: pa.RecordBatch, result: AffinityResult, request: ReviewRequest) -> pa.Table:
+def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request: ReviewRequest) -> pa.Table:
     """Return the rows to review, with the reason and the sort key (lowest first) in the last two columns."""
     order = result.trust if request.by == "trust" and result._calibrated else result._ranking
     numbers = review_rows(order, None)
@@ -250,7 +255,8 @@ def list_review(rows: pa.RecordBatch, result: AffinityResult, request: ReviewReq
     numbers, reason = numbers[: request.size], "reason"
     while reason in rows.schema.names:
         reason = f"{reason}_"
-    table = pa.Table.from_batches([rows]).take(pa.array(numbers))
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    table = table.take(pa.array(numbers))
     table = table.append_column(reason, pa.array(result._reasons(numbers).tolist(), pa.string()))
     return table.append_column(ORDER, pa.array(order[numbers]))
 
@@ -261,6 +267,17 @@ def first_rows(tables: Sequence[pa.Table], n: int) -> pa.Table | None:
         return None
     whole = pa.concat_tables(tables)
     return whole.take(pc.sort_indices(whole, sort_keys=[(ORDER, "ascending")])[:n])
+
+
+def profile_table(fitted: Fitted, rows: Rows, start: int = 0, stop: int | None = None) -> Profile:
+    """Return the drift profile of rows ``start`` to ``stop``, in the units of the table."""
+    assert rows.plan is not None
+    empty = fitted.empty_result(FrameLike(), 1)
+    total = profile_matrix(fitted, rows.plan, rows.empty_batch().X, 0, empty)
+    for batch in rows.batches(BATCH_ROWS, start, stop):
+        if len(batch.X):
+            total = total + profile_matrix(fitted, rows.plan, batch.X, batch.first)
+    return total
 
 
 def fitted_of(model: Any) -> Fitted:

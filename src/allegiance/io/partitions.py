@@ -246,4 +246,3 @@ def read_file(path: str) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return None
-

@@ -465,13 +465,13 @@ class FeaturePlan:
         gaps
             From :meth:`prepare`.
         """
-        notes = [
-            f"column {name!r} has more than 1,000 values; those the model has not seen are encoded as zeros."
-            if new is None
-            else f"column {name!r} has categories the model has not seen; they are encoded as zeros: {join_counts(new)}."
-            for name, new in gaps.new.items()
-            if new is None or new
-        ]
+        notes = []
+        for name, new in gaps.new.items():
+            if new is None:
+                notes.append(f"column {name!r} has more than 1,000 values; new ones are encoded as zeros.")
+            elif new:
+                text = "has categories the model has not seen; they are encoded as zeros"
+                notes.append(f"column {name!r} {text}: {join_counts(new)}.")
         if gaps.missing:
             what = "are filled as in the model" if self.impute == "median" else "leave their row out"
             notes.append(f"{sum(gaps.missing.values()):,} missing values {what}: {join_counts(gaps.missing)}.")

@@ -25,7 +25,7 @@ from allegiance.fitting import Chunk, Columns, Specification, calibrate_fitted, 
 from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, Summary
 
-from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, fitted_of, rows_for
+from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, fitted_of, profile_table, rows_for
 from .files import TableError, refuse_inputs
 from .partitions import Partition, PartitionedSink, is_folder, list_partitions
 from .plan import FeaturePlan
@@ -218,7 +218,11 @@ def score_rows(
             for part in _check_partitions(table, output):
                 earlier = output.find(part, run)
                 if earlier is not None:
-                    parts.append(_Done(earlier.rows, empty.summary.from_json(earlier.summary), earlier.review))
+                    summary = empty.summary.from_json(earlier.summary)
+                    if score.plan is not None:
+                        profile = profile_table(fitted, rows.within(part.table), part.start, part.stop)
+                        summary = replace(summary, extras={"profile": profile})
+                    parts.append(_Done(earlier.rows, summary, earlier.review))
                     resumed += earlier.rows
                     advance(earlier.rows)
                     continue
