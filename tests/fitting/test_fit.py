@@ -39,11 +39,14 @@ def test_sums_are_exact_in_any_order_and_chunks(rng, sparse):
 def test_products_are_the_same_in_any_order_and_chunks(rng):
     scale = np.array([1e-9, 1.0, 1e3, 1e12])
     X = rng.normal(size=(2 * MAX_PRODUCT_ROWS + 7, 4)) * scale
-    empty = ExactProducts.empty(np.abs(X).max(axis=0))
-    expected = reduce(ExactProducts.with_rows, np.split(X, [MAX_PRODUCT_ROWS, 2 * MAX_PRODUCT_ROWS]), empty).values
+    sums = [ExactProducts.empty(np.abs(X).max(axis=0)) for _ in range(10)]
+    for rows in np.split(X, [MAX_PRODUCT_ROWS, 2 * MAX_PRODUCT_ROWS]):
+        sums[0].add_rows(rows)
+    expected = sums[0].values
     np.testing.assert_allclose(expected / np.outer(scale, scale), (X / scale).T @ (X / scale), atol=1e-6)
-    parts = [empty.with_rows(rows) for rows in np.array_split(rng.permutation(X), 9)]
-    np.testing.assert_array_equal(reduce(ExactProducts.plus, parts).values, expected)
+    for part, rows in zip(sums[1:], np.array_split(rng.permutation(X), 9), strict=True):
+        part.add_rows(rows)
+    np.testing.assert_array_equal(reduce(ExactProducts.plus, sums[1:]).values, expected)
 
 
 @pytest.mark.parametrize("influence", ["within", "euclidean"])
@@ -127,10 +130,10 @@ def test_a_refused_fit_keeps_the_previous_one(method, bad, error):
 def test_labels_are_measured_in_the_space_of_the_pipeline_that_made_them():
     X = load_wine().data
     pipeline = make_pipeline(StandardScaler(), PCA(2), KMeans(3, n_init=5, random_state=0))
-    made = trust(X, clusterer=pipeline, n_resamples=4)
-    passed = trust(X, made.label, clusterer=pipeline, n_resamples=4)
+    first = trust(X, clusterer=pipeline, n_resamples=4)
+    second = trust(X, first.label, clusterer=pipeline, n_resamples=4)
     for name in ("trust", "rival", "affinity", "typicality"):
-        np.testing.assert_array_equal(getattr(passed, name), getattr(made, name), err_msg=name)
+        np.testing.assert_array_equal(getattr(second, name), getattr(first, name), err_msg=name)
 
 
 def test_labels_of_a_mixed_frame_pass_through_the_pipeline():

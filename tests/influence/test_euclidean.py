@@ -111,6 +111,29 @@ class TestWithin:
         expected = LedoitWolf(assume_centered=True).fit(residuals / scale).covariance_ * np.outer(scale, scale)
         np.testing.assert_allclose(covariance(table, codes), expected)
 
+    def test_many_columns_in_any_row_order(self, rng):
+        """Above 128 columns the map is triangular and residuals are in single precision, where that is safe."""
+        X = rng.normal(size=(N, 150)) @ rng.normal(size=(150, 150)) + 5.0 * rng.normal(size=(K, 150))[CODES]
+        centers = np.array([X[i == CODES].mean(axis=0) for i in range(K)])
+        scale = np.sqrt(((X - centers[CODES]) ** 2).mean(axis=0))
+        fitted = LedoitWolf(assume_centered=True).fit((X - centers[CODES]) / scale).covariance_
+        white = np.linalg.inv(np.linalg.cholesky(fitted * np.outer(scale, scale))).T
+        np.testing.assert_allclose(covariance(X), fitted * np.outer(scale, scale), rtol=1e-4, atol=1e-4)
+        axes = np.linalg.qr(((centers - centers.mean(axis=0)) @ white)[:-1].T)[0]
+        rows = np.vstack([X, centers])
+        away = (rows - centers.mean(axis=0)) @ white
+        expected = np.linalg.norm(away - away @ axes @ axes.T, axis=1)
+        order = rng.permutation(N)
+        scorers = [
+            AffinityScorer(influence="within", random_state=0).fit(X[o], CODES[o]) for o in (np.arange(N), order)
+        ]
+        results = [scorer.affinity(rows) for scorer in scorers]
+        residual = results[0].frame(details=True)["residual"]
+        np.testing.assert_allclose(residual, expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(results[1].frame(details=True)["residual"], residual)
+        np.testing.assert_array_equal(results[1].affinity, results[0].affinity)
+        np.testing.assert_array_equal(scorers[0].affinity(rows[7:9]).affinity, results[0].affinity[7:9])
+
     @pytest.mark.parametrize("wide", [False, True])
     def test_units_do_not_matter(self, table, wide):
         X = np.hstack([table] * 400) if wide else table
@@ -171,8 +194,8 @@ class TestWithin:
         centers = np.array([X.toarray()[codes == i].mean(axis=0) for i in range(K)])
         residuals = (X.toarray() - centers[codes])[codes >= 0]
         variances = (residuals**2).mean(axis=0)
-        found = covariance(layout(X), codes)
-        np.testing.assert_allclose(found[variances > 0], variances[variances > 0], rtol=1e-12)
+        own = covariance(layout(X), codes)
+        np.testing.assert_allclose(own[variances > 0], variances[variances > 0], rtol=1e-9)
         scored, dense = within(layout(X), codes), within(X.toarray(), codes)
         np.testing.assert_allclose(scored.affinity, dense.affinity, atol=0.01)
 

@@ -34,10 +34,15 @@ class ExactSums(NamedTuple):
     """(4, k, d)"""
 
     @classmethod
+    def empty(cls, k: int, d: int) -> ExactSums:
+        """Return sums over no rows."""
+        return cls(np.full(d, _LOWEST_LEVEL), np.zeros((_DIGITS, k, d), np.int64))
+
+    @classmethod
     def of(cls, X: Rows, codes: AnyArray, k: int) -> ExactSums:
         """Sum rows X (n, d), dense or CSR, by cluster ``codes`` (n,); rows with -1 are left out."""
         n, d = X.shape
-        total = cls(np.full(d, _LOWEST_LEVEL), np.zeros((_DIGITS, k, d), np.int64))
+        total = cls.empty(k, d)
         # A block of a sparse matrix costs memory for its entries, and time for its columns.
         size = _ROWS if is_sparse(X) else min(_ROWS, max(1, _ENTRIES // max(d, 1)))
         for start in range(0, n, size):
@@ -60,12 +65,14 @@ class ExactSums(NamedTuple):
             top = _levels(np.abs(rest).max(axis=0))
             values, shift = rest, top
         values = values * np.ldexp(1.0, -_BITS * shift)
-        digits = np.empty((_DIGITS, k, rest.shape[1]), np.int64)
+        digits = np.zeros((_DIGITS, k, rest.shape[1]), np.int64)
         for level in range(_DIGITS):
             digit = np.trunc(values)
             whole = sp.csr_array((digit, rest.indices, rest.indptr), shape=rest.shape) if is_sparse(rest) else digit
             digits[level] = dense(indicator @ whole)
             values -= digit
+            if not values.any():
+                break
             values *= 2.0**_BITS
         return cls(top, digits)
 
@@ -107,6 +114,26 @@ def _levels(largest: FloatArray) -> IntArray:
     return np.maximum(np.where(largest > 0, (exponents + _BITS - 1) // _BITS - 1, _LOWEST_LEVEL), _LOWEST_LEVEL)
 
 
+def _halves(rows: FloatArray, exponents: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the high 20 bits of rows (m, d), below the bounds of their columns, and the 20 bits after them."""
+    low = rows * np.ldexp(1.0, _FACTOR_BITS - exponents)
+    high = np.rint(low)
+    low -= high
+    low *= 2.0**_FACTOR_BITS
+    return high, np.rint(low, out=low)
+
+
+def block_squares(rows: FloatArray, bounds: FloatArray) -> FloatArray:
+    """Return terms (2, d) of the sums of squares of at most ``MAX_PRODUCT_ROWS`` rows, for columns with these bounds.
+
+    Rows (m, d) are rounded 40 bits below the bound of their column; their sum has the same bits in any order.
+    """
+    exponents = np.frexp(bounds)[1].astype(np.int64)
+    high, low = _halves(rows, exponents)
+    terms = np.einsum("ij,ij->j", high, high), np.einsum("ij,ij->j", high, low) * 2.0 ** (1 - _FACTOR_BITS)
+    return np.ldexp(np.stack(terms), 2 * (exponents - _FACTOR_BITS))
+
+
 class ExactProducts(NamedTuple):
     """Sums over rows of the products of two columns, for columns with known bounds."""
 
@@ -121,21 +148,17 @@ class ExactProducts(NamedTuple):
         d = bounds.size
         return cls(np.frexp(bounds)[1].astype(np.int64), np.zeros((3, d, d), np.int64))
 
-    def with_rows(self, rows: FloatArray, *, coarse: bool = False) -> ExactProducts:
+    def add_rows(self, rows: FloatArray, *, coarse: bool = False) -> None:
         """Add at most ``MAX_PRODUCT_ROWS`` rows (m, d), each rounded 40 bits below the bound of its column.
 
         Products of two low halves, which are below those 40 bits, are left out; ``coarse`` leaves out all low halves.
         """
-        scaled = rows * np.ldexp(1.0, _FACTOR_BITS - self.exponents)
-        high = np.rint(scaled)
-        digits = self.digits.copy()
-        digits[1] += (high.T @ high).astype(np.int64)
+        high, low = _halves(rows, self.exponents)
+        self.digits[1] += (high.T @ high).astype(np.int64)
         if not coarse:
-            scaled -= high
-            scaled *= 2.0**_FACTOR_BITS
-            mixed = high.T @ np.rint(scaled, out=scaled)
-            digits[2] += (mixed + mixed.T).astype(np.int64)
-        return ExactProducts(self.exponents, _carry(digits))
+            mixed = high.T @ low
+            self.digits[2] += (mixed + mixed.T).astype(np.int64)
+        _carry(self.digits, 1 if coarse else 2)
 
     def plus(self, other: ExactProducts) -> ExactProducts:
         """Return the sums over both sets of rows."""
@@ -150,9 +173,9 @@ class ExactProducts(NamedTuple):
         return np.ldexp(total, np.add.outer(self.exponents, self.exponents) - _FACTOR_BITS)
 
 
-def _carry(digits: IntArray) -> IntArray:
+def _carry(digits: IntArray, lowest: int = 2) -> IntArray:
     """Carry overflow to the next higher digit, so that equal sums have equal digits."""
-    for level in (2, 1):
+    for level in range(lowest, 0, -1):
         digits[level - 1] += digits[level] >> _FACTOR_BITS
         digits[level] &= 2**_FACTOR_BITS - 1
     return digits

@@ -96,11 +96,12 @@ class Log:
             facts = "".join(f", {name} {value:.3f}" for name, value in values.items() if isinstance(value, float))
             self.write("end", f"Finished in {seconds:.1f} s{facts}.", seconds=round(seconds, 3), **values)
 
-    def note(self, text: str) -> None:
-        """Write a note once, and add it to the JSON summary."""
+    def note(self, text: str, *, write: bool = True) -> None:
+        """Write a note once, and add it to the JSON summary; unless ``write``, only add it."""
         if text not in self.notes:
             self.notes.append(text)
-            self.write("note", text)
+            if write:
+                self.write("note", text)
 
     def step(self, text: str) -> None:
         """Log a step and the elapsed seconds with ``--verbose``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -189,12 +190,15 @@ def plan_features(features: Features, table: Table, *, labels: Any = None) -> Fe
     )
 
 
-def plan_or_raise(run: Run, table: Table, *, labels: Any = None) -> FeaturePlan:
-    """Return the plan for a table, after writing notes on how it is read; raise with all problems."""
+def plan_or_raise(run: Run, table: Table, *, labels: Any = None, has_headline: bool = False) -> FeaturePlan:
+    """Return the plan for a table, after writing notes on how it is read; raise with all problems.
+
+    Warnings are not written if they are in the headline of the summary.
+    """
     plan = plan_features(run.features, table, labels=labels)
     plan.raise_problems()
     for finding in plan.findings:
-        run.log.note(str(finding))
+        run.log.note(str(finding), write=finding.level == "note" or not has_headline)
     return plan
 
 
@@ -256,7 +260,7 @@ def prepare(run: Run, table: Table) -> tuple[AffinityScorer | None, FeaturePlan]
         for note in notes:
             log.note(note)
     else:
-        scorer, plan = None, plan_or_raise(run, table, labels=features.labels)
+        scorer, plan = None, plan_or_raise(run, table, labels=features.labels, has_headline=True)
         n_rows = table.profile().n_rows
         if run.trust.clusters is not None and run.trust.clusters > n_rows:
             raise ValueError(f"--clusters {run.trust.clusters} is more than the {n_rows:,} rows of {table.where}.")
@@ -328,6 +332,10 @@ def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
     centers = load_centers(trust.centers, plan) if trust.centers else None
     makes = labels is None and centers is None
     own = import_clusterer(trust.clusterer) if trust.clusterer else None
+    if own is None and trust.algorithm is None and run.features.labels and is_cells(run.data):
+        from allegiance.anndata import recorded_clusterer
+
+        own = recorded_clusterer(read_cells(run.data[0], backed="r"), run.features.labels)
     estimator = None
     if makes:
         estimator = own if own is not None else make_clusterer(trust.algorithm or "kmeans", trust.clusters, trust.seed)
@@ -358,6 +366,20 @@ def score_points(
     result = scorer.fitted_.score(points.X, labels=points.labels)
     scorer.fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
     return result, scorer
+
+
+def is_cells(data: Sequence[str]) -> bool:
+    """Tell whether the input is one .h5ad file."""
+    return len(data) == 1 and data[0].lower().endswith(".h5ad")
+
+
+def read_cells(path: str, **settings: Any) -> Any:
+    """Return the AnnData object of an .h5ad file, local or remote."""
+    from allegiance._core.validation import require
+    from allegiance.io.formats import open_seekable
+
+    anndata = require("anndata", "anndata", "reading .h5ad files")
+    return anndata.read_h5ad(open_seekable(path)) if "://" in path else anndata.read_h5ad(path, **settings)
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
@@ -416,6 +438,7 @@ def needs_memory(run: Run) -> str | None:
         "--report": output.report is not None,
         "--audit-sheet": output.audit_sheet is not None,
         "-o -": output.output == "-",
+        "-o FILE.h5ad": output.output is not None and is_cells([output.output]),
         "a run without -o": output.output is None,
         f"--influence {trust.influence}": fits and trust.influence in KERNELS,
         f"--algorithm {trust.algorithm}": fits and trust.algorithm not in (None, *LIKE_KMEANS),

@@ -14,6 +14,7 @@ from ._inputs import (
     find_readable,
     free_name,
     ids_of,
+    is_cells,
     load_centers,
     load_points,
     make_scorer,
@@ -22,7 +23,16 @@ from ._inputs import (
     prepare,
     score_points,
 )
-from ._outputs import RunRecord, check_inputs, check_outputs, open_output, percent_columns, score_names, write_rows
+from ._outputs import (
+    RunRecord,
+    check_inputs,
+    check_outputs,
+    open_output,
+    percent_columns,
+    score_names,
+    write_cells,
+    write_rows,
+)
 from ._page import check_page, map_axes, write_page
 from ._summary import Facts, as_values, describe_points, describe_stream, print_facts, summary_sections
 from .audit import write_sheet
@@ -65,8 +75,8 @@ Examples:
     [
         opt.option(
             opt.OUTPUT, "-o", "--output", metavar="FILE|FOLDER/",
-            help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output. FOLDER/ gets one "
-            "Parquet file per input file, and a rerun writes only the missing ones.",
+            help="Table to write: .csv .parquet .xlsx .arrow .jsonl, a URL, or - for standard output; .h5ad to add "
+            "scores to cells. FOLDER/ gets one Parquet file per input file, and a rerun writes only the missing ones.",
         ),
         opt.OUTPUT_OPTIONS[1],
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
@@ -272,6 +282,8 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         skip_errors=run.reading.on_error == "skip",
         verbose=log.progress if points is None else False,
     )
+    if result is not None and output.output is not None and is_cells([output.output]):
+        write_cells(output.output, run, result)
     _log_stream(run, done, [] if run.trust.model is None else plan.describe_gaps((points or rows).gaps))
     if facts is None:
         facts = describe_stream(run, table, plan, fitted, done.summary, model_id)
@@ -317,11 +329,11 @@ def _score_names(run: Run, inputs: list[str], scores: Any) -> dict[str, str]:
 
 
 def _open_sink(run: Run, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:
-    """Return the sink of ``-o``: a file or a folder; None without the option."""
+    """Return the sink of ``-o``: a file or a folder; None without the option and for cells."""
     from allegiance.io.partitions import PartitionedSink, is_folder
 
     output = run.output
-    if output.output is None:
+    if output.output is None or is_cells([output.output]):
         return None
     if is_folder(output.output):
         run.log.resume = "Finished files are complete. Rerun the command to score the remaining ones."

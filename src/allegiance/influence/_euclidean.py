@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
+from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums, block_squares
 from allegiance._core.parallel import for_row_blocks, on_one_thread
 from allegiance._core.validation import (
     AnyArray,
@@ -75,9 +75,11 @@ class Within(Influence):
         if not training.has_labels:
             raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
         sites = training.sites
-        whitening = training.total(
-            partial(scatter_sums, sites, training.largest_residuals(), threads=training.threads)
-        ).whitening(sites)
+        sums = partial(scatter_sums, sites, training.largest_residuals(), threads=training.threads)
+        if _FEW_COLUMNS < sites.shape[1] <= MOST_CORRELATED:
+            scale, _ = training.total(partial(sums, correlated=False)).covariance(sites)
+            sums = partial(sums, scale=np.maximum(scale, _LEAST_SCALE))
+        whitening = training.total(sums).whitening(sites, symmetric=keep_axes)
         return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
 
 
@@ -163,11 +165,12 @@ def _lengths(X: Rows) -> FloatArray:
 MOST_CORRELATED = 1024
 #: Rows, and entries, converted to float64 at a time where correlations are used.
 _SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**20
-#: Columns up to which residuals have 40 bits, and otherwise 20. No residual is larger than the root of n times the
-#: deviation of its column, so 20 bits change a variance by less than 1e-13 n of it.
+#: Columns up to which residuals have 40 bits and data is read once. Otherwise they have 20, and data is read twice: the
+#: scale of the columns saves a second product. No residual is larger than the root of n times the deviation
+#: of its column, so 20 bits change a variance by less than 1e-13 n of it.
 _FEW_COLUMNS = 128
-#: Numbers converted to float64 at a time where they are not.
-_BLOCK = 1 << 21
+#: Numbers converted to float64 at a time where they are not: few enough for the cache.
+_BLOCK = 1 << 17
 #: A column varies if its deviation is more than this many units in the last place of its values.
 _ROUNDING = 4.0
 
@@ -185,29 +188,36 @@ class ScatterSums(NamedTuple):
     """(k,) numbers of points."""
     products: ExactProducts | ExactSums
     """(d, d) sums of products of two residuals of a point; (1, d) of squared residuals if columns are many."""
-    squares: ExactProducts | None
-    """(d, d) sums of products of two squared residuals; None if columns are many."""
+    squares: ExactProducts | ExactSums | None
+    """(d, d) sums of products of two squared residuals, or (1, 1) sum of the fourth powers of the lengths of residuals
+    in units of the columns' scale; None if columns are many."""
     resolution: float
     """The relative deviation below which a column varies by rounding only."""
 
     def plus(self, other: ScatterSums) -> ScatterSums:
         """Return the sums over both sets of points."""
-        squares = None if self.squares is None or other.squares is None else self.squares.plus(other.squares)
-        products: Any = self.products.plus(other.products)  # type: ignore[arg-type]
+        products: Any = self.products.plus(cast("Any", other.products))
+        squares: Any = None if self.squares is None else self.squares.plus(cast("Any", other.squares))
         return ScatterSums(self.sizes + other.sizes, products, squares, max(self.resolution, other.resolution))
 
-    def whitening(self, centers: FloatArray) -> FloatArray:
+    def whitening(self, centers: FloatArray, *, symmetric: bool) -> FloatArray:
         """Return the map after which Mahalanobis distance is Euclidean: (d, d), or (d,) factors of the columns.
 
-        There is always one. If the covariance inverts well, the map is its symmetric inverse root; otherwise columns
-        are divided by their scale first, and directions without variance get a small one.
+        There is always one. If the covariance inverts well, the map is its symmetric inverse root, or for many columns
+        and not ``symmetric`` the triangular one, which is faster; otherwise columns are divided by their scale first,
+        and directions without variance get a small one.
         """
         scale, correlation = self.covariance(centers)
         scale = np.maximum(scale, _LEAST_SCALE)
         if correlation is None:
             return 1.0 / scale
+        covariance = correlation * np.outer(scale, scale)
         with on_one_thread():
-            variances, axes = np.linalg.eigh(correlation * np.outer(scale, scale))
+            if len(scale) > _FEW_COLUMNS and not symmetric:
+                root = _triangular_inverse_root(covariance)
+                if root is not None:
+                    return root
+            variances, axes = np.linalg.eigh(covariance)
             if variances[0] > _SINGULAR * variances[-1]:
                 return (axes / np.sqrt(variances)) @ axes.T
             variances, axes = np.linalg.eigh(correlation)
@@ -223,44 +233,58 @@ class ScatterSums(NamedTuple):
         if self.squares is None:
             return found, None
         scale = np.where(varies, found, 1.0)
-        plain, squares = products / n / np.outer(scale, scale), self.squares.values / np.outer(scale**2, scale**2)
-        for matrix in (plain, squares):
-            matrix[~varies] = 0.0
-            matrix[:, ~varies] = 0.0
+        plain = products / n / np.outer(scale, scale)
+        plain[~varies] = plain[:, ~varies] = 0.0
+        fourth = self.squares.values
+        if fourth.size > 1:
+            fourth /= np.outer(scale**2, scale**2)
+            fourth[~varies] = fourth[:, ~varies] = 0.0
         mu = float(np.trace(plain)) / d
-        share = _ledoit_wolf(plain, mu, n, float(squares.sum())) if d > 1 else 0.0
+        share = _ledoit_wolf(plain, mu, n, float(fourth.sum())) if d > 1 else 0.0
         shrunk = (1.0 - share) * plain + share * mu * np.eye(d)
         shrunk[differs, differs] = 1.0
         return found, shrunk
 
 
 def scatter_sums(
-    centers: FloatArray, largest: FloatArray, X: Rows, codes: AnyArray, *, threads: int = 1
+    centers: FloatArray,
+    largest: FloatArray,
+    X: Rows,
+    codes: AnyArray,
+    *,
+    correlated: bool = True,
+    scale: FloatArray | None = None,
+    threads: int = 1,
 ) -> ScatterSums:
     """Sum over rows X (n, d), dense or CSR, around the ``centers`` (k, d) of their clusters (n,), -1 for noise.
 
     ``largest`` (d,) bounds the residuals of all rows, these and others. Sums over other rows with the same centers and
-    bounds can be added, in any order, with the same bits.
+    bounds can be added, in any order, with the same bits. Without ``correlated`` columns keep their variances only;
+    with the ``scale`` (d,) of the columns, residuals have 20 bits instead of 40.
     """
     d = X.shape[1]
     sizes = np.bincount(codes[codes >= 0], minlength=centers.shape[0]).astype(np.float64)
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
-    if d > MOST_CORRELATED:
-        return ScatterSums(sizes, _squared_residuals(X, codes, centers), None, resolution)
-    parts: dict[int, tuple[ExactProducts, ExactProducts]] = {}
+    if not correlated or d > MOST_CORRELATED:
+        return ScatterSums(sizes, _squared_residuals(X, codes, centers, largest), None, resolution)
+    parts: dict[int, tuple[ExactProducts, ExactProducts | ExactSums]] = {}
 
     def work(rows: slice) -> None:
         products, squares = ExactProducts.empty(largest), ExactProducts.empty(largest**2)
-        size = min(MAX_PRODUCT_ROWS, max(_SCATTER_ENTRIES // d, 1))
-        for part, members in _members(X[rows], codes[rows], size):
+        fourths = [np.empty((0, 1))]
+        for part, members in _members(X[rows], codes[rows], min(MAX_PRODUCT_ROWS, max(_SCATTER_ENTRIES // d, 1))):
             residuals = dense(members) - centers[part]
-            products = products.with_rows(residuals, coarse=d > _FEW_COLUMNS)
-            squares = squares.with_rows(np.square(residuals, out=residuals), coarse=d > _FEW_COLUMNS)
-        parts[rows.start] = products, squares
+            products.add_rows(residuals, coarse=scale is not None)
+            np.square(residuals if scale is None else residuals / scale, out=residuals)
+            if scale is None:
+                squares.add_rows(residuals)
+            else:
+                fourths.append(np.square(residuals.sum(axis=1, keepdims=True)))
+        parts[rows.start] = products, squares if scale is None else _exact_sum(np.concatenate(fourths))
 
     with on_one_thread():
         for_row_blocks(work, X.shape[0], threads, products=X.shape[0] * d * d, blocks_per_thread=1)
-    products, squares = (reduce(ExactProducts.plus, sums) for sums in zip(*parts.values(), strict=True))
+    products, squares = (reduce(type(sums[0]).plus, sums) for sums in zip(*parts.values(), strict=True))
     return ScatterSums(sizes, products, squares, resolution)
 
 
@@ -269,26 +293,40 @@ def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, R
     for start in range(0, X.shape[0], chunk):
         part = codes[start : start + chunk]
         members = np.flatnonzero(part >= 0)
-        if members.size:
+        if members.size == part.size:
+            yield part, X[start : start + chunk]
+        elif members.size:
             yield part[members], X[start : start + chunk][members]
 
 
-def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> ExactSums:
-    """Return the sums (1, d) of the squared residuals of each column."""
+def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray, largest: FloatArray) -> ExactSums:
+    """Return the sums (1, d) of the squared residuals of each column, bounded by ``largest`` (d,)."""
+    if is_sparse(X):
+        return _sparse_squared_residuals(X, codes, centers)
+    sums = [np.empty((0, X.shape[1]))]
+    for part, rows in _members(X, codes, min(_BLOCK // X.shape[1] + 1, MAX_PRODUCT_ROWS)):
+        sums.append(block_squares(dense(rows) - centers[part], largest))
+    return _exact_sum(np.concatenate(sums))
+
+
+def _exact_sum(terms: Rows) -> ExactSums:
+    """Sum rows (n, d)."""
+    return ExactSums.of(terms, np.zeros(terms.shape[0], np.int64), 1)
+
+
+def _sparse_squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> ExactSums:
+    """Do the same for sparse rows, in time that grows with their entries."""
     d = X.shape[1]
-    sums = [ExactSums.of(np.empty((0, d)), np.empty(0, np.int64), 1)]
+    sums = [ExactSums.empty(1, d)]
     absent = np.zeros(centers.shape, np.int64)
-    for part, rows in _members(X, codes, _SCATTER_ROWS if is_sparse(X) else max(1, _BLOCK // d)):
-        if not is_sparse(X):
-            sums.append(ExactSums.of((dense(rows) - centers[part]) ** 2, np.zeros(part.size, np.int64), 1))
-            continue
+    for part, rows in _members(X, codes, _SCATTER_ROWS):
         entries = sp.csr_array(rows, dtype=np.float64)
         entries.sum_duplicates()
         cluster = np.repeat(part, np.diff(entries.indptr))
         absent += np.bincount(part, minlength=centers.shape[0])[:, None]
         absent -= np.bincount(cluster * d + entries.indices, minlength=absent.size).reshape(absent.shape)
         entries.data = (entries.data - centers[cluster, entries.indices]) ** 2
-        sums.append(ExactSums.of(entries, np.zeros(part.size, np.int64), 1))
+        sums.append(_exact_sum(entries))
     # Entries of zero are not listed: their squared residuals are those of the centers, as often as they are absent.
     top, digits = ExactSums.of(centers**2, np.arange(len(centers)), len(centers))
     return reduce(ExactSums.plus, [*sums, ExactSums(top, (digits * absent).sum(axis=1, keepdims=True))])
@@ -335,6 +373,19 @@ _SINGULAR = 1e-13
 _LEAST_VARIANCE = 1e-8
 #: Columns of smaller numbers count as if theirs were of this size.
 _LEAST_SCALE = 1e-100
+
+
+def _triangular_inverse_root(covariance: FloatArray) -> FloatArray | None:
+    """Return the inverse of the Cholesky factor (d, d), transposed; None if the covariance does not invert well."""
+    from scipy.linalg.lapack import dpocon as pocon
+    from scipy.linalg.lapack import dpotrf as potrf
+    from scipy.linalg.lapack import dtrtri as trtri
+
+    factor, failed = potrf(covariance, lower=True)
+    if failed or not pocon(factor, np.abs(covariance).sum(axis=0).max(), uplo="L")[0] > _SINGULAR:
+        return None
+    inverse, _ = trtri(factor, lower=True)
+    return np.ascontiguousarray(inverse.T)
 
 
 def _inverse_root(covariance: Any, n_features: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -225,7 +226,31 @@ class LinearEmbedding:
     @cached_property
     def positions(self) -> FloatArray:
         """(k, r) coordinates of the sites."""
-        return replace(self, transformer=None).locate(self.sites).position
+        features = self if self.transformer is None else replace(self, transformer=None)
+        return features.locate(self.sites).position
+
+    @cached_property
+    def _origin(self) -> FloatArray:
+        """(d,) the mean of the sites in the columns of X, whatever the order of the sites."""
+        return self.sites[np.lexsort(self.sites.T[::-1])].mean(axis=0)
+
+    @cached_property
+    def _whitened_axes(self) -> FloatArray:
+        """(r, d) axes on which rows of X, less the origin, are projected."""
+        assert self.whitening is not None
+        return np.ascontiguousarray((self.whitening if self.basis is None else self.whitening @ self.basis).T)
+
+    @cached_property
+    def _residual_map(self) -> tuple[FloatArray, AnyArray]:
+        """Lower triangles (d, d), float64 and float32, that map a row of X, less the origin, to its residual's length.
+
+        The length of the mapped row is the distance of the whitened row from the span of the sites.
+        """
+        assert self.whitening is not None
+        assert self.basis is not None
+        across = self.whitening - self._whitened_axes.T @ self.basis.T
+        triangle = np.asarray(np.linalg.qr(across.T, mode="r")).T.copy()
+        return triangle, triangle.astype(np.float32)
 
     @property
     def dim(self) -> int:
@@ -256,12 +281,7 @@ class LinearEmbedding:
             return X
         if self.whitening.ndim == 1:
             return _scaled_entries(X, self.whitening) if is_sparse(X) else _whitened(dense(X), self.whitening)
-        if not self._by_blas:
-            return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
-        white = np.empty(X.shape)
-        for part in slices(X.shape[0], BLOCK_ROWS):
-            white[part] = (dense(X[padded(part)]) @ self.whitening)[: part.stop - part.start]
-        return white
+        return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
 
     @property
     def _by_blas(self) -> bool:
@@ -269,6 +289,9 @@ class LinearEmbedding:
         return self.whitening is not None and self.whitening.ndim == 2 and self.whitening.shape[0] > _FEW_COLUMNS
 
     def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
+        if self._by_blas:
+            self._whiten_chunk(dense(X) - self._origin, position, residual)
+            return
         X = self._whiten(X)
         if self.basis is None:
             np.subtract(dense(X), self.shift, out=position)
@@ -277,6 +300,16 @@ class LinearEmbedding:
             position[:], squares = project(dense(X) if project is product_by_rows else X, self.shift, self.basis.T)
             squares -= row_dots(position, position)
             residual[:] = np.sqrt(np.maximum(squares, 0.0))
+        position *= self.unit
+
+    def _whiten_chunk(self, rows: FloatArray, position: FloatArray, residual: FloatArray) -> None:
+        """Map rows (m, d), less the origin, where whitening is most of the work."""
+        if self.basis is None:
+            axes = self._whitened_axes.T
+            position[:] = _by_blocks(rows, lambda block: block @ axes, position.shape[1])
+        else:
+            position[:], _ = product_by_rows(rows, np.zeros(rows.shape[1]), self._whitened_axes)
+            residual[:] = _lengths_after(rows, *self._residual_map)
         position *= self.unit
 
     def _project_sparse(self, X: Rows, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -291,6 +324,43 @@ class LinearEmbedding:
         if full.size:
             position[full], squares[full] = product_by_rows(dense(X[full]), shift, axes)
         return position, squares
+
+
+#: Column blocks of a triangular matrix: a quarter more work than its half.
+_TRIANGLE_BLOCKS = 4
+#: Lengths from products in single precision are kept if their largest possible rounding is below this share of them.
+_MAX_ROUNDING = 1e-4
+
+
+def _lengths_after(rows: FloatArray, triangle: FloatArray, single: AnyArray) -> FloatArray:
+    """Return the lengths (n,) of ``rows @ triangle``, in single precision except where rounding would show."""
+    squares = row_dots(np.square(rows), row_dots(triangle, triangle))
+    rounding = np.finfo(np.float32).eps * np.sqrt(squares)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = _by_blocks(rows, lambda block: _triangle_lengths(block.astype(np.float32), single), 1)[:, 0]
+    coarse = np.flatnonzero(~(rounding <= _MAX_ROUNDING * lengths))
+    if coarse.size:
+        lengths[coarse] = _by_blocks(rows[coarse], lambda block: _triangle_lengths(block, triangle), 1)[:, 0]
+    return lengths
+
+
+def _triangle_lengths(rows: AnyArray, triangle: AnyArray) -> AnyArray:
+    """Return the lengths (n, 1) of ``rows @ triangle``, a lower triangle."""
+    d = triangle.shape[0]
+    squares = np.zeros((rows.shape[0], 1))
+    for part in slices(d, -(-d // _TRIANGLE_BLOCKS)):
+        across = rows[:, part.start :] @ triangle[part.start :, part]
+        squares[:, 0] += np.square(across, out=across).sum(axis=1)
+    return np.sqrt(squares)
+
+
+def _by_blocks(rows: FloatArray, work: Callable[[FloatArray], AnyArray], n_columns: int) -> FloatArray:
+    """Return ``work`` (n, n_columns) of rows, ``BLOCK_ROWS`` at a time, so that BLAS treats each row alike."""
+    out = np.empty((rows.shape[0], n_columns))
+    for part in slices(rows.shape[0], BLOCK_ROWS):
+        block = rows[part] if part.stop - part.start == BLOCK_ROWS else rows[padded(part)]
+        out[part] = work(block)[: part.stop - part.start]
+    return out
 
 
 def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -12,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
-from allegiance.drivers import Finding
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, join_names
+from allegiance.drivers import Finding, quote_option
 
 from .files import TableError
 from .formats import as_arrow
@@ -27,7 +26,7 @@ from .values import (
     is_number,
     is_text,
     is_time,
-    join_names,
+    join_counts,
     label_values,
     lower_words,
     read_column,
@@ -218,7 +217,7 @@ class FeaturePlan:
         Parameters
         ----------
         findings
-            Whether to list all findings, or only those about missing values.
+            Whether to list the findings, too.
         """
         lines = [f"{self.where}: {self.n_rows:,} rows, {len(self.columns):,} columns"]
         for role, title in (("id", "id"), ("label", "labels")):
@@ -227,20 +226,29 @@ class FeaturePlan:
                 lines.append(f"{title}: {', '.join(named)}")
         numbers, dates, categories = ([c for c in self.features if c.kind == kind] for kind in _KINDS)
         if numbers:
-            lines.append(f"numbers ({len(numbers):,}): {join_names(c.name for c in numbers)}")
+            lines.append(f"numbers ({len(numbers):,}): {join_names((c.name for c in numbers), 12)}")
         if dates:
-            listed = join_names(f"{c.name} ({_ORDER_NAMES[c.reading]})" for c in dates)
+            listed = join_names((f"{c.name} ({_ORDER_NAMES[c.reading]})" for c in dates), 12)
             lines.append(f"dates, in days ({len(dates):,}): {listed}")
         if categories:
-            listed = join_names(f"{c.name} ({c.width})" for c in categories)
+            listed = join_names((f"{c.name} ({c.width})" for c in categories), 12)
             width = sum(c.width for c in categories)
             lines.append(f"categories, one-hot ({len(categories):,}, {width:,} columns): {listed}")
         left = [c for c in self.columns if c.role == "left out"]
         lines += [f"left out: {c.name} {c.reason}" for c in left[:_MAX_LISTED]]
         if len(left) > _MAX_LISTED:
             lines.append(f"left out: {len(left) - _MAX_LISTED:,} more columns")
+        gaps = {c.name: c.n_missing for c in self.features if c.n_missing}
+        filled = {c.name: c.n_missing for c in self.features if c.n_missing and c.kind != "category"}
+        blank = {name: n for name, n in gaps.items() if name not in filled}
+        if self.impute == "median" and filled:
+            lines.append(f"missing numbers, filled with the median: {join_counts(filled)}")
+        if self.impute == "median" and blank:
+            lines.append(f"blanks, encoded as {MISSING}: {join_counts(blank)}")
+        if self.impute == "drop" and gaps:
+            lines.append(f"rows with missing values are left out: {join_counts(gaps)}")
         lines.append("scaling: all columns standardized" if self.scaled else "scaling: none")
-        return [*lines, *(f"{one.level}: {one}" for one in self.findings if findings or one.kind == "missing")]
+        return [*lines, *(f"{one.level}: {one}" for one in self.findings if findings)]
 
     def prepare(self, rows: Any, gaps: Gaps | None = None) -> tuple[FloatArray, IntArray]:
         """Return the matrix (m, d) of some rows, and the numbers (m,) of the rows in it, counted from 0.
@@ -564,14 +572,3 @@ def missing_message(gaps: Mapping[str, int]) -> str:
         f"values are missing in {join_counts(gaps)}. Pass impute='median' (--impute median) to fill them, or "
         "impute='drop' (--impute drop) to leave their rows out. The setting of a saved model cannot be changed."
     )
-
-
-def quote_option(option: str, names: Iterable[str]) -> str:
-    """Return a command-line option with column names, quoted if needed."""
-    text = ",".join(dict.fromkeys(names))
-    return f"{option} {text}" if re.fullmatch(r"[\w,.+-]+", text) else f'{option} "{text}"'
-
-
-def join_counts(counts: Mapping[str, int]) -> str:
-    """Return names with their counts, largest first."""
-    return join_names(f"{name} ({count:,})" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
