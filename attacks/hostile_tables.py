@@ -74,7 +74,7 @@ def _outcome(words: list[str], out: Path, ids: list[str] | None) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return f"broken: {type(result.exception).__name__}: {result.exception}"
     if result.exit_code:
-        if "This is a defect" in result.output or "Traceback" in result.output:
+        if "This is a bug" in result.output or "Traceback" in result.output:
             return f"broken: an unforeseen error: {result.output[-300:]}"
         return "refused" if not out.exists() else "broken: refused, and yet wrote"
     found = ["" if value is None else str(value) for value in pq.read_table(out)["id"].to_pylist()]

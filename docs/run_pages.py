@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Commands that install, build the project, or serve until they are stopped.
 NOT_RUN = ("make", "pip", "python", "curl", "sha256sum")
 #: A block for an engine of tables, which the tests run with that engine.
-ENGINE_BLOCK = re.compile(r"<!-- engine: (\w+) -->\n\Z")
+ENGINE_BLOCK = re.compile(r"<!-- engine: ([\w ]+) -->\n\Z")
 #: The printed output of the block before it.
 PRINTED_BLOCK = re.compile(r"(?:```)?\n```text\n(.*?)\n```", re.DOTALL)
 

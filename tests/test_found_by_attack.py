@@ -12,6 +12,7 @@ from sklearn.cluster import HDBSCAN
 from allegiance import AffinityScorer, affinity, trust
 from allegiance.geometry import sample_polytope
 from allegiance.influence import KL
+from allegiance.io import open_table, propose
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))
@@ -95,3 +96,14 @@ def test_trust_where_hdbscan_finds_no_cluster_in_normal_data():
         warnings.simplefilter("error", RuntimeWarning)
         result = trust(groups, clusterer=HDBSCAN(min_cluster_size=10, copy=True), n_resamples=3)
     assert 0.0 < result.replication < 1.0
+
+
+def test_a_word_among_numeric_labels_is_a_label(tmp_path):
+    """Once: a missing label, so that its row was left out."""
+    path = tmp_path / "words.csv"
+    lines = [f"r{i},{i * 7 % 11},{i * 5 % 13},{i % 3}" for i in range(33)]
+    path.write_text("\n".join(["id,x,y,kind", *lines, "last,0.5,1.0,c0\n"]))
+    plan = propose(path, labels=["kind"])
+    assert not [finding for finding in plan.findings if finding.kind == "labels"]
+    (batch,) = open_table(path).batches(["kind"])
+    assert batch["kind"].to_pylist() == [*(str(i % 3) for i in range(33)), "c0"]

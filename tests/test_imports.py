@@ -67,3 +67,11 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = ", ".join(repr(name) for name in [*HOMES, "pandas", "sklearn", "scipy"])
     command = f"import allegiance, sys; print([name for name in ({heavy}) if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", command], text=True).strip() == "[]"
+
+
+@pytest.mark.parametrize(("name", "value"), [("byteorder", "big"), ("maxsize", 2**31 - 1)])
+def test_platforms_without_support_are_rejected(monkeypatch, name, value) -> None:
+    source = compile((PACKAGE / "__init__.py").read_text(), "allegiance", "exec")
+    monkeypatch.setattr(sys, name, value)
+    with pytest.raises(ImportError, match="64-bit little-endian platforms"):
+        exec(source, {"__name__": "allegiance", "__file__": str(PACKAGE / "__init__.py")})

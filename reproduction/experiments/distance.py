@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from scipy.stats import binomtest
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
-from allegiance import AffinityScorer
-from reproduction.against_distance import affinity_against_distance
-from reproduction.datasets import IntArray
+from allegiance import AffinityScorer, affinity
+from reproduction.datasets import FloatArray, IntArray, stream
 from reproduction.figures import draw_stolen_area
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, compare_numbers, spread
-from reproduction.settings import BOX, EUCLIDEAN
+from reproduction.settings import BOX, EUCLIDEAN, WHOLE_SPACE
 
 #: Runs of 100 that gave the point to c2 and to c3.
 PAPER = {"c2": "15", "c3": "2"}
+NAMES = ("c1", "c2", "c3", "c4")
+CENTERS = ((0, -2), (-3, 0), (3, 0), (3, 3))
+RUNS, POINTS_PER_CLUSTER = 100, 50
 SPREADS = (0.5, 0.7, 1.0, 1.5)
 #: Other centers, all with the origin equally far from the second and the third.
 OTHERS = (
@@ -25,33 +31,70 @@ OTHERS = (
 )
 
 
+class Comparison(NamedTuple):
+    """Distance, affinity and runs of k-means for a point at the origin."""
+
+    distance: FloatArray
+    """(k,) distance from each center."""
+    affinity: FloatArray
+    """(k,) affinity to each center, in the whole space."""
+    runs: IntArray
+    """(k,) runs of k-means, each from random points, that give the point to each center."""
+    X: FloatArray
+    """The clustered points; the last row is the origin."""
+    origin: IntArray
+    """The center that each other row was drawn around."""
+
+
+def compare(centers: Any = CENTERS, *, width: float = 0.7, n_runs: int = RUNS, random_state: int = 0) -> Comparison:
+    """Draw round clusters of standard deviation ``width`` around the centers and run k-means on them and the origin."""
+    sites = np.asarray(centers, dtype=np.float64)
+    origin = np.repeat(np.arange(len(sites)), POINTS_PER_CLUSTER)
+    points = sites[origin] + width * stream(random_state, 0).normal(size=(origin.size, sites.shape[1]))
+    X = np.vstack([points, np.zeros(sites.shape[1])])
+    seeds = stream(random_state, 1).integers(2**31, size=n_runs)
+    with threadpool_limits(1):
+        assigned = [_center_of_last_row(X, origin, sites, int(seed)) for seed in seeds]
+    result = affinity(X[-1:], centers=sites, random_state=random_state, **EUCLIDEAN | WHOLE_SPACE)
+    runs = np.bincount(assigned, minlength=len(sites))
+    return Comparison(np.linalg.norm(sites, axis=1), result.affinity[0], runs, X, origin)
+
+
+def _center_of_last_row(X: FloatArray, origin: IntArray, sites: FloatArray, seed: int) -> int:
+    """Return the center that most points in the cluster of the last row were drawn around; the nearest one if tied."""
+    run = KMeans(len(sites), init="random", n_init=1, random_state=seed).fit(X)
+    votes = np.bincount(origin[run.labels_[:-1] == run.labels_[-1]], minlength=len(sites))
+    distance = np.linalg.norm(sites - run.cluster_centers_[run.labels_[-1]], axis=1)
+    return int(np.where(votes == votes.max(), distance, np.inf).argmin())
+
+
 def run(setup: Setup) -> Section:
     """Repeat the paper's 100 runs of k-means for each seed."""
-    results = [affinity_against_distance(random_state=seed) for seed in setup.seeds]
+    results = [compare(random_state=seed) for seed in setup.seeds]
     runs = np.array([result.runs for result in results])
     first = results[0]
+    closeness = 1.0 / first.distance
     rows = tuple(
         (
             name,
             f"{first.distance[i]:.2f}",
-            f"{first.distance_share[i]:.3f}",
+            f"{closeness[i] / closeness.sum():.3f}",
             f"{first.affinity[i]:.3f}",
             PAPER.get(name, "not given"),
             spread(runs[:, i], 1),
         )
-        for i, name in enumerate(first.names)
+        for i, name in enumerate(NAMES)
     )
     to_c2, to_c3 = (int(runs[:, i].sum()) for i in (1, 2))
     # Runs on the same draw of the points are dependent, so the test compares draws.
     wins, losses = (int((sign * (runs[:, 1] - runs[:, 2]) > 0).sum()) for sign in (1, -1))
     p_value = binomtest(wins, wins + losses, alternative="greater").pvalue if wins + losses else 1.0
-    others = first.origin >= 0
-    scorer = AffinityScorer(centers=first.centers, random_state=0, **EUCLIDEAN | BOX)
-    scorer.fit(first.X[others], np.array(first.names)[first.origin[others]])
-    shares = scorer.affinity(first.query[None]).affinity[0]
+    scorer = AffinityScorer(centers=CENTERS, random_state=0, **EUCLIDEAN | BOX)
+    scorer.fit(first.X[:-1], np.array(NAMES)[first.origin])
+    shares = scorer.affinity(first.X[-1:]).affinity[0]
     reach = 0.1 * np.ptp(first.X, axis=0)
     corners = first.X.min(axis=0) - reach, first.X.max(axis=0) + reach
-    canvas = draw_stolen_area(first.query, shares, scorer.classes_, scorer.cluster_centers_, *corners)
+    canvas = draw_stolen_area(first.X[-1], shares, scorer.classes_, scorer.cluster_centers_, *corners)
     return Section(
         title="Affinity is not distance",
         asks="A point q is equally far from c2 and c3, but c4 is close to c3 and takes influence from it. In 100 "
@@ -97,12 +140,12 @@ def run(setup: Setup) -> Section:
 def _spreads(setup: Setup) -> Table:
     rows = []
     for width in SPREADS:
-        runs = np.array([affinity_against_distance(spread=width, random_state=seed).runs for seed in setup.seeds])
+        runs = np.array([compare(width=width, random_state=seed).runs for seed in setup.seeds])
         order = np.sign(runs[:, 1] - runs[:, 2])
         counts = ", ".join(str(int((order == sign).sum())) for sign in (1, 0, -1))
         rows.append((f"{width:g}", *_means(runs), counts))
     return Table(
-        ("standard deviation", *_names("runs"), "draws where c2 leads, ties, trails"),
+        ("standard deviation", "runs: c1", "c2", "c3", "c4", "draws where c2 leads, ties, trails"),
         tuple(rows),
         "Number of runs (of 100) that give q to each center, by the spread of the clusters",
     )
@@ -111,19 +154,15 @@ def _spreads(setup: Setup) -> Table:
 def _others(setup: Setup) -> Table:
     rows = []
     for centers in OTHERS:
-        results = [affinity_against_distance(centers, random_state=seed) for seed in setup.seeds]
+        results = [compare(centers, random_state=seed) for seed in setup.seeds]
         runs = np.array([result.runs for result in results])
         _, second, third, _ = results[0].affinity
         rows.append((", ".join(map(str, centers)), f"{second:.2f}", f"{third:.2f}", *_means(runs)))
     return Table(
-        ("c1, c2, c3, c4", "affinity to c2", "to c3", *_names("runs")),
+        ("c1, c2, c3, c4", "affinity to c2", "to c3", "runs: c1", "c2", "c3", "c4"),
         tuple(rows),
         "The same for other centers",
     )
-
-
-def _names(what: str) -> list[str]:
-    return [f"{what}: c1", "c2", "c3", "c4"]
 
 
 def _means(runs: IntArray) -> list[str]:

@@ -412,7 +412,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         top: int | None = None,
         details: bool = False,
     ) -> Any:
-        """Score Arrow data, as Spark, DuckDB and Polars pass it on. ``docs/scale.md`` has examples.
+        """Score Arrow data, as Spark, DuckDB and Polars pass it on. ``docs/distributed.md`` has examples.
 
         It keeps nothing between calls, may be called from several threads at once, and gives the scores of
         :meth:`affinity` to the last bit, however rows are cut into batches. Needs the extra ``io``.

@@ -12,7 +12,7 @@ TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 #: What the outputs of each must hold, and the package it needs.
 PROMISED = {
     "digits": (["allegiance-card", "<iframe srcdoc=", "image/png", "above chance"], "matplotlib"),
-    "documents": (["allegiance-card", "replication", "words"], "pandas"),
+    "documents": (["allegiance-card", "replication", "words"], "umap"),
     "cells": (["Leiden(", "CD34+", "image/png", "cells.html"], "scanpy"),
 }
 #: Libraries warn about each other; what a reader would see as red is not wanted.

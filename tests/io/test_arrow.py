@@ -1,4 +1,4 @@
-"""Arrow in, Arrow out: the bits of everywhere else, however rows are cut; and in engines, as docs/scale.md says."""
+"""Arrow in, Arrow out: the same bits however rows are cut, and in the engines of docs/distributed.md."""
 
 import pickle
 import re
@@ -127,9 +127,9 @@ def test_summaries_of_partitions_add_up_to_that_of_all_rows(scorer, rows, table)
     assert not compare_profiles(scorer.fitted_, whole, profile).drifted
 
 
-# The lines of docs/scale.md, run as they stand there.
+# The lines of docs/distributed.md, run as they stand there.
 
-PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[2] / "docs" / "distributed.md"
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def folder(rows, tmp_path, monkeypatch):
 
 def lines_for(engine):
     found = re.search(rf"<!-- engine: {engine} -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found, f"docs/scale.md has no lines for {engine}"
+    assert found, f"docs/distributed.md has no lines for {engine}"
     return found.group(1)
 
 

@@ -19,7 +19,7 @@ def test_no_private_module_of_the_package_is_imported():
     ] == []
 
 
-@pytest.mark.parametrize("module", ["against_distance", "datasets"])
+@pytest.mark.parametrize("module", ["datasets"])
 def test_examples_run_and_are_right(module):
     result = doctest.testmod(import_module(f"reproduction.{module}"))
     assert result.attempted > 0
