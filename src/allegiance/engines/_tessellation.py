@@ -9,7 +9,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, power_of_two, row_dots
 from allegiance.domains import Region
-from allegiance.influence import AffineFunctions, CellDiagram, PowerDiagram
+from allegiance.influence import AffineFunctions, Diagram, PowerDiagram
 
 from ._base import Estimate, Queries
 
@@ -25,7 +25,7 @@ class Tessellation:
     functions are multiplied by the power of two ``unit``, which rounds nothing, so that tolerances are relative.
     """
 
-    def __init__(self, diagram: CellDiagram, region: Region) -> None:
+    def __init__(self, diagram: Diagram, region: Region) -> None:
         self.diagram = diagram
         self.region = region
         self.unit = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -11,7 +12,7 @@ from allegiance._core.parallel import for_row_blocks
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import Hull
-from allegiance.influence import AffineFunctions, product_by_rows
+from allegiance.influence import AffineFunctions, Diagram, product_by_rows
 
 from ._base import CLOSED_FORM, ENGINES, EXACT, Engine, Estimate, FittedEngine, Queries, Settings
 from ._hit_and_run import FittedHitAndRun
@@ -187,7 +188,8 @@ class FittedWholeSpace(FittedEngine):
         self._hull = None if independent else Hull(tessellation.functions.a)
         self._corners = FittedClosedForm(tessellation, settings) if independent else None
         ball = Region.ball("ball", np.zeros(tessellation.dim), 1.0)
-        self._far_away = Tessellation(RecessionDiagram(tessellation.functions.a), ball)
+        # Of a diagram it has only what engines use.
+        self._far_away = Tessellation(cast("Diagram", RecessionDiagram(tessellation.functions.a)), ball)
         self._inside = _built(engine, tessellation, settings)
         in_plane = tessellation.dim == 2 and engine.exact_where_possible
         self._outside = PlaneDirections(self._far_away) if in_plane else _built(engine, self._far_away, settings)

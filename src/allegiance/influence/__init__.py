@@ -3,7 +3,6 @@
 from ._base import INFLUENCES as INFLUENCES
 from ._base import AffineFunctions as AffineFunctions
 from ._base import AnySummary as AnySummary
-from ._base import CellDiagram as CellDiagram
 from ._base import Diagram as Diagram
 from ._base import Influence as Influence
 from ._base import Located as Located

@@ -37,8 +37,8 @@ def no_bounds(r: int) -> tuple[FloatArray, FloatArray]:
     return np.full(r, -np.inf), np.full(r, np.inf)
 
 
-class CellDiagram(Protocol):
-    """The cells of the sites: all that engines ask of a diagram."""
+class Diagram(Protocol):
+    """A kind of influence. Domains, engines and outputs ask for nothing else, so a new kind is one new class."""
 
     @property
     def positions(self) -> FloatArray:
@@ -47,6 +47,13 @@ class CellDiagram(Protocol):
     @property
     def functions(self) -> AffineFunctions:
         """The k functions of the sites."""
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits (r,) outside which the functions mean nothing; infinite where there are none."""
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Map rows of X (n, d), dense or sparse, to the space where volume is measured."""
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each query, as if it were a cluster of its own."""
@@ -71,17 +78,6 @@ class CellDiagram(Protocol):
         Equal to the differences of ``functions`` in exact arithmetic, but computed so that sites which nearly
         coincide keep an accurate bisector.
         """
-
-
-class Diagram(CellDiagram, Protocol):
-    """A kind of influence. Domains and outputs ask for nothing else, so a new kind is one new class."""
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limits (r,) outside which the functions mean nothing; infinite where there are none."""
-
-    def locate(self, X: Rows, threads: int = 1) -> Located:
-        """Map rows of X (n, d), dense or sparse, to the space where volume is measured."""
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, without weights, in the user's units."""
