@@ -183,6 +183,7 @@ class TestReplicate:
         # Student's t with 19 degrees of freedom at 95%, from a table; a sample has twice the rows of a half.
         smoothed = (240 * found.share + 1) / 242
         variance = (found.shares.var(ddof=1) + found.kept.var(ddof=1)) / 2
+        variance += (found.shares.mean() - found.kept.mean()) ** 2 / 2
         half = 1.729133 * np.sqrt(variance + 8 * smoothed * (1 - smoothed) / 240)
         assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
 

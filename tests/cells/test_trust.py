@@ -258,3 +258,45 @@ def test_the_command_scores_a_file_as_python_does(adata, tmp_path):
     call("score", tmp_path / "cells.h5ad", "--labels", "leiden", "--resamples", 3, "-o", tmp_path / "labels.csv")
     expected = al.result(adata, "leiden", n_resamples=3)
     np.testing.assert_allclose(pd.read_csv(tmp_path / "labels.csv")["trust"], expected.trust, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_command_uses_recorded_settings_and_writes_cells(adata, tmp_path):
+    """It once estimated trust with a stand-in although ``uns`` says how Leiden was run."""
+    pytest.importorskip("igraph")
+    from cli.command import call
+
+    adata.uns["leiden"] = {"params": {"resolution": 0.1, "random_state": 0, "n_iterations": 2}}
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    words = ["score", tmp_path / "cells.h5ad", "--labels", "leiden", "--resamples", 4]
+    call(*words, "-o", tmp_path / "out.h5ad")
+    back = anndata.read_h5ad(tmp_path / "out.h5ad")
+    al.trust(adata, "leiden", n_resamples=4)
+    np.testing.assert_allclose(back.obs["leiden_trust"], adata.obs["leiden_trust"], atol=1e-6)
+    assert (back.obs["leiden_rival"].astype(str) == adata.obs["leiden_rival"].astype(str)).mean() > 0.95
+    assert "Leiden(" in back.uns["leiden_allegiance"]["note"]
+    call("score", tmp_path / "cells.h5ad", "--clusters", 3, "--resamples", 3, "-o", tmp_path / "made.h5ad")
+    made = anndata.read_h5ad(tmp_path / "made.h5ad")
+    assert made.obs[["cluster", "cluster_trust"]].notna().all(axis=None)
+    (tmp_path / "table.csv").write_text("x\n1\n2\n3\n")
+    assert (
+        "needs one .h5ad"
+        in call("score", tmp_path / "table.csv", "--clusters", 2, "-o", tmp_path / "a.h5ad", code=2).output
+    )
+
+
+def test_drivers_are_genes(adata):
+    """They were PC1, PC2, ..."""
+    adata.var["highly_variable"] = [True, True, False]
+    drivers = al.result(adata, "leiden", n_resamples=3).drivers()
+    X = adata.X.toarray()[:, :2]
+    between = [
+        sum((g == c).sum() * (x[g == c].mean() - x.mean()) ** 2 for c in range(3)) for x in X.T for g in [codes(adata)]
+    ]
+    assert drivers.shares == pytest.approx(
+        dict(zip(["gene0", "gene1"], between / np.sum(between), strict=True)), rel=1e-4
+    )
+    al.trust(adata, "leiden", n_resamples=3)
+    assert set(adata.uns["leiden_allegiance"]["genes"]["column"]) == {"gene0", "gene1"}
+    with pytest.raises(TypeError, match="data=X"):
+        allegiance.trust(adata.obsm["X_pca"], codes(adata), n_resamples=3).drivers()

@@ -8,6 +8,7 @@
 from allegiance.clusterers import Leiden, Louvain
 
 from ._trust import recorded_clusterer, report, resolution_curve, result, split_and_merged, trust
+from ._trust import write_result as write_result
 
 __all__ = [
     "Leiden",

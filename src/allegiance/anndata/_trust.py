@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from allegiance import applications
+from allegiance._core.parameters import Lazy
 from allegiance._core.progress import Verbose
 from allegiance._core.validation import AnyArray, IntArray, dense, is_sparse, require
 from allegiance._scorer import AffinityScorer
 from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration
 from allegiance.clusterers import Leiden, Louvain
+from allegiance.drivers import Drivers, drivers
 from allegiance.notebook import SHARE_COLORS
 from allegiance.results import VERDICTS, AffinityResult, FrameLike
 
@@ -29,6 +31,8 @@ _NOISE = "-1"
 _MAX_NUMERIC_CLUSTERS = 100
 #: Coordinates that the map of a report shows, the first that there are.
 _MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", _PCA)
+#: Genes that are written with their share of the separation.
+_MAX_GENES = 50
 #: Colors of the verdicts; gray for cells of no cluster.
 _VERDICT_COLORS = dict(zip(VERDICTS, (*SHARE_COLORS, "#b0b0b0"), strict=True))
 
@@ -96,7 +100,8 @@ def trust(
         ``.obsm["leiden_affinity"]``
             Affinity to each cluster, columns in the order of the categories that have cells.
         ``.uns["leiden_allegiance"]``
-            All parameters, the replication of the clustering with its interval, a table by cluster.
+            All parameters, the replication of the clustering with its interval, a table by cluster, and the genes
+            that separate the clusters most, with their shares.
 
     See Also
     --------
@@ -320,7 +325,13 @@ def _score(
     scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
     scores = scorer.fit_affinity(rows, codes)
     label = np.where(scores._noise, _NOISE, names[np.maximum(codes, 0)])
-    scores = replace(scores, classes=names[scores.classes], label=label, _frame_like=FrameLike(index=adata.obs_names))
+    scores = replace(
+        scores,
+        classes=names[scores.classes],
+        label=label,
+        _frame_like=FrameLike(index=adata.obs_names),
+        _own_drivers=Lazy(lambda: _gene_drivers(adata, label)),
+    )
     parameters = scorer.get_params(deep=False) | {
         "groupby": groupby,
         "matrix": name,
@@ -372,6 +383,25 @@ def _neighbor_settings(adata: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
+def _gene_drivers(adata: Any, labels: AnyArray) -> Drivers:
+    """Find the genes that separate the clusters, among the highly variable ones if they are marked."""
+    chosen = adata.var["highly_variable"].to_numpy(dtype=bool) if "highly_variable" in adata.var else slice(None)
+    values = adata.X[:]
+    genes = values.tocsc()[:, chosen].tocsr() if is_sparse(values) else np.asarray(values)[:, chosen]
+    return drivers(labels, genes, names=[str(name) for name in adata.var_names[chosen]], ids=adata.obs_names)
+
+
+def write_result(adata: Any, scores: AffinityResult, groupby: str, **parameters: Any) -> None:
+    """Write a result of the command line to AnnData as :func:`trust` does; its labels, too, if ``obs`` lacks them."""
+    pandas = require("pandas", "anndata", "allegiance.anndata")
+    if groupby not in adata.obs:
+        adata.obs[groupby] = pandas.Categorical([str(name) for name in scores.label])
+    names = _find_groups(adata, groupby)[1]
+    own = Lazy(lambda: _gene_drivers(adata, scores.label))
+    scores = replace(scores, classes=scores.classes.astype(str), _own_drivers=own)
+    _write(adata, scores, names, {"groupby": groupby, **parameters}, groupby)
+
+
 def _write(adata: Any, scores: AffinityResult, names: AnyArray, parameters: dict[str, Any], key: str) -> None:
     """Write a result to AnnData, in types that h5ad and zarr support."""
     pandas = require("pandas", "anndata", "allegiance.anndata")
@@ -389,8 +419,10 @@ def _write(adata: Any, scores: AffinityResult, names: AnyArray, parameters: dict
     table = scores.by_cluster().iloc[: scores.classes.size]
     table["rival"] = ["" if pandas.isna(name) else str(name) for name in table["rival"]]
     installed = {name: version(name) for name in ("allegiance", "scanpy", "anndata") if find_spec(name)}
+    genes = {} if adata.isbacked or adata.X is None else {"genes": scores.drivers().columns.head(_MAX_GENES)}
     adata.uns[f"{key}_allegiance"] = {
         "params": parameters,
+        **genes,
         # The columns of the affinities.
         "clusters": np.array(scores.classes, dtype=object),
         "by_cluster": table.set_index("cluster").reindex(scores.classes),

@@ -163,13 +163,16 @@ class Replication(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1."""
-        share, variances = self.share, [self.shares.var(ddof=1)] if self.shares.size > 1 else []
-        if self.kept.size > 1:
-            variances.append(self.kept.var(ddof=1))
+        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1.
+
+        The truth lies somewhere near the two comparisons, so their difference d adds d^2 / 2 to the variance, as for
+        two independent estimates.
+        """
+        share, variances = self.share, [x.var(ddof=1) for x in (self.shares, self.kept) if x.size > 1]
         if not variances:
             return share - 1.0, share + 1.0
-        half = float(self._half_width(np.mean(variances), np.array(share), np.count_nonzero(self.times)))
+        variance = np.mean(variances) + self.disagreement**2 / 2.0
+        half = float(self._half_width(variance, np.array(share), np.count_nonzero(self.times)))
         return share - half, 1.0 if share >= _NEAR_ONE else share + half
 
     def cluster_margins(self, codes: IntArray, k: int) -> FloatArray:
@@ -430,7 +433,7 @@ def _summarize(
     rate = matched.sum(axis=0) / np.maximum(times, 1)
     shares = matched.sum(axis=1) / np.maximum(held_out.sum(axis=1), 1)
     pairs = [(clusterings[i], clusterings[i + 1]) for i in numbers if i % 2 == 0 and i + 1 in numbers]
-    both = [Agreement.of(one, other, codes >= 0) for one, other in pairs]
+    both = [Agreement.of(one, other) for one, other in pairs]
     kept = np.array([agreement.share for agreement in both if agreement.labeled.any()])
     if kept.size and (labeled := sum(agreement.labeled for agreement in both)) is not None:
         between = sum(agreement.matched for agreement in both) / np.maximum(labeled, 1)
@@ -496,11 +499,10 @@ class Agreement(NamedTuple):
     """(m,) share of the two clusterings that give the row a label."""
 
     @classmethod
-    def of(cls, one: IntArray, other: IntArray, rows: BoolArray | None = None) -> Agreement:
-        """Compare two clusterings (m,), -1 for noise, on some of the rows."""
+    def of(cls, one: IntArray, other: IntArray) -> Agreement:
+        """Compare two clusterings (m,), -1 for noise."""
         labeled = ((one >= 0).astype(np.float64) + (other >= 0)) / 2.0
-        matched = matches(one, other).astype(np.float64)
-        return cls(matched, labeled) if rows is None else cls(matched * rows, labeled * rows)
+        return cls(matches(one, other).astype(np.float64), labeled)
 
     @property
     def share(self) -> float:

@@ -170,6 +170,7 @@ class AffinityResult(CardMixin):
     clusters: AnyArray | None = None
     _top_ranks: Ranks | None = None
     _audited: FloatArray | None = None
+    _own_drivers: Lazy[Drivers] | None = None
 
     @property
     def _noise(self) -> BoolArray:
@@ -416,18 +417,23 @@ class AffinityResult(CardMixin):
 
         return ResultPlots(self)
 
-    def drivers(self, data: Any, **settings: Any) -> Drivers:
+    def drivers(self, data: Any = None, **settings: Any) -> Drivers:
         """Find the columns that separate the clusters, and a short rule that reproduces the labels.
 
         Parameters
         ----------
         data
             (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
+            By default the genes, for a result of ``allegiance.anndata``.
         **settings
             As in ``allegiance.drivers.drivers``.
         """
         from allegiance.drivers import drivers
 
+        if data is None:
+            if self._own_drivers is None:
+                raise TypeError("drivers needs the data that was clustered: pass data=X.")
+            return self._own_drivers.value
         return drivers(self, data, **settings)
 
     def report(
@@ -598,13 +604,13 @@ class AffinityResult(CardMixin):
 def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityResult:
     """Return one result for the points of several, which come from the same scorer."""
     first = parts[0]
-    joined: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("affinity", "standard_error", "label", "_empty_cell", "_residual", "_codes", "_engine_codes")
     }
     if first.clusters is not None:
-        joined["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
-        joined["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
+        arrays["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
+        arrays["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
 
     def joined_distances(which: int) -> FloatArray:
         return np.concatenate([part._distances.value[which] for part in parts])
@@ -614,7 +620,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
         _how=replace(first._how, seconds=sum(part._how.seconds for part in parts)),
         _distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
         _frame_like=frame,
-        **joined,
+        **arrays,
     )
 
 
