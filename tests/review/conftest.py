@@ -23,7 +23,7 @@ def customers(n=240, seed=3):
     )
     labels = np.array(["east", "north", "south", "west"])[codes]
     labels[5] = "-1"
-    return trust(X, labels), X, table
+    return trust(X, labels, n_resamples=10), X, table
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import hashlib
 import platform
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -188,34 +188,40 @@ class Page:
             mode="inline", components=["bokeh"], log_level="error"
         )
         k = len(groups.clusters)
-        return _fill(
-            "report.html.j2",
-            embedded=embedded,
-            nonce=self.nonce,
-            key=self._key,
-            bokeh_scripts=resources.js_raw,
-            scripts=_SCRIPTS,
-            title=self.title,
-            subtitle=f"{count(len(result), 'point')} in {count(k, 'cluster')}",
-            answer=answer(result, groups, self._audit, self._notes, self._drivers),
-            tiles=tiles(result, groups, self._audit, self._before, self._drivers, self._provenance, inputs.features),
-            drivers=self._drivers,
-            listed=_LISTED,
-            heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
-            groups=groups,
-            pairs=[] if k <= _MATRIX else _data.rival_pairs(groups, _PAIRS),
-            names=[display_name(label, self.names[label]) for label in groups.labels],
-            percent=percent,
-            overall=self._overall(),
-            data=page_data,
-            map_description=self._axes[0].description,
-            note=sample_note(
-                sample, {name: len(values) for name, values in media.items() if values is not None}, left_out
-            ),
-            export_note=export_note(inputs, sample, left_out, served),
-            provenance=self._provenance,
-            method_facts=method_facts(result),
+        text: str = (
+            _templates()
+            .get_template("report.html.j2")
+            .render(
+                embedded=embedded,
+                nonce=self.nonce,
+                key=self._key,
+                bokeh_scripts=resources.js_raw,
+                scripts=_SCRIPTS,
+                title=self.title,
+                subtitle=f"{count(len(result), 'point')} in {count(k, 'cluster')}",
+                answer=answer(result, groups, self._audit, self._notes, self._drivers),
+                tiles=tiles(
+                    result, groups, self._audit, self._before, self._drivers, self._provenance, inputs.features
+                ),
+                drivers=self._drivers,
+                listed=_LISTED,
+                heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
+                groups=groups,
+                pairs=[] if k <= _MATRIX else _data.rival_pairs(groups, _PAIRS),
+                names=[display_name(label, self.names[label]) for label in groups.labels],
+                percent=percent,
+                overall=self._overall(),
+                data=page_data,
+                map_description=self._axes[0].description,
+                note=sample_note(
+                    sample, {name: len(values) for name, values in media.items() if values is not None}, left_out
+                ),
+                export_note=export_note(inputs, sample, left_out, served),
+                provenance=self._provenance,
+                method_facts=method_facts(result),
+            )
         )
+        return text
 
     def _overall(self) -> str:
         """Return the overall replication or, after an audit, the share of correct labels."""
@@ -299,8 +305,9 @@ def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
     return sample, rows, np.arange(rows.size) >= rows.size - shuffled.size
 
 
-def _fill(template: str, **words: Any) -> str:
-    """Render a template with automatic escaping."""
+@cache
+def _templates() -> Any:
+    """Return the compiled templates, with automatic escaping."""
     jinja2 = require("jinja2", "report", "a report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
@@ -309,16 +316,11 @@ def _fill(template: str, **words: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
+    markup_class = require("markupsafe", "report", "a report").Markup
     # Column names may be broken after underscores.
-    environment.filters["breakable"] = lambda text: (
-        require("markupsafe", "report", "a report").Markup("_<wbr>").join(str(text).split("_"))
-    )
-
-    def static(name: str) -> str:
-        return (_FOLDER / "static" / name).read_text(encoding="utf-8")
-
-    return str(environment.get_template(template).render(static=static, **words))
+    environment.filters["breakable"] = lambda text: markup_class("_<wbr>").join(str(text).split("_"))
+    environment.globals["static"] = lambda name: (_FOLDER / "static" / name).read_text(encoding="utf-8")
+    return environment
 
 
 class InlinePage:
