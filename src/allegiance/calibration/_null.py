@@ -53,11 +53,10 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
         null.append(above_chance(agreement, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
         if number == 1 and observed > max(null) + _CLEARLY_BETTER:
             return None
-    if observed > np.mean(null) + _BETTER * np.std(null, ddof=1) or 1.0 - observed < _LESS_DOUBT * (
-        1.0 - np.mean(null)
-    ):
+    mean = float(np.mean(null))
+    if observed > mean + _BETTER * np.std(null, ddof=1) or 1.0 - observed < _LESS_DOUBT * (1.0 - mean):
         return None
-    return float(np.clip(result.share + (1.0 - result.chance) * (np.mean(null) - observed), 0.0, 1.0))
+    return float(np.clip(result.share + (1.0 - result.chance) * (mean - observed), 0.0, 1.0))
 
 
 class NullData:
