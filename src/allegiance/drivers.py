@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -11,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, is_sparse
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, is_sparse, join_names
 from allegiance.notebook import Card, CardMixin, count
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Drivers", "Finding", "drivers", "duplicates_text", "same_content"]
+__all__ = ["Drivers", "Finding", "drivers", "duplicates_text", "quote_option", "same_content"]
 
 #: Limits of the sample that the tree is fitted on: rows, cells, and columns.
 _MAX_TREE_ROWS, _MAX_TREE_CELLS, _MAX_TREE_COLUMNS = 10_000, 1_000_000, 100
@@ -62,7 +62,8 @@ class Finding:
     level: str = "warning"
 
     def __str__(self) -> str:
-        return f"{self.text} ({self.remedy})" if self.remedy else self.text
+        undo = "to undo: " if self.remedy.startswith("--keep") else ""
+        return f"{self.text} ({undo}{self.remedy})" if self.remedy else self.text
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -122,15 +123,16 @@ class Drivers(CardMixin):
         """
         if not self.shares:
             return ["No column differs between the clusters."]
-        top = [f"{name} {share:.0%}" for name, share in list(self.shares.items())[:most] if share >= 0.005]
-        if self.is_diffuse:
-            lines = [f"No single column matters: the largest share of the separation is {top[0]}."]
-        else:
-            lines = [f"Separation between clusters by column: {', '.join(top)}."]
+        largest = list(self.shares.items())[: 1 if self.is_diffuse else most]
+        top = ", ".join(f"{join_names([name])} {share:.0%}" for name, share in largest if share >= 0.005)
+        spread = "The separation between clusters is spread over many columns; the largest share is"
+        lines = [f"{spread} {top}." if self.is_diffuse else f"Separation between clusters by column: {top}."]
         used, rule = len(self.rule_columns), self.rule.splitlines()
+        if not used:
+            return lines
         if self.fidelity < _UNFAITHFUL:
             tree = f"a tree with {len(rule)} leaves reproduces {self.fidelity:.0%} of the labels"
-            return [*lines, f"No short rule describes the clusters: {tree}."] if rule else lines
+            return [*lines, f"No short rule describes the clusters: {tree}."]
         more = [f"  ... and {len(rule) - most} more lines"] if len(rule) > most + 1 else []
         head = f"A rule on {used} of {len(self.shares)} columns reproduces {self.fidelity:.0%} of the labels:"
         return [*lines, head, *(f"  {line}" for line in (rule[:most] if more else rule)), *more]
@@ -268,11 +270,12 @@ class _Features:
 
     def find_timestamps(self) -> None:
         """Mark columns of increasing seconds or milliseconds since 1970, between 1980 and 2100."""
-        head = np.arange(min(self.matrix.shape[0], 20))
-        for one in self.columns if head.size == 20 and not is_sparse(self.matrix) else ():
-            values = self.in_units(one.at, head) if one.kind == "number" else head
-            if 3e8 < abs(values).min() < 4.2e12 and (np.diff(self.matrix[:, one.at]) >= 0).all():
-                one.is_counter = True
+        numbers = [one for one in self.columns if one.kind == "number"]
+        if is_sparse(self.matrix) or self.matrix.shape[0] < 20 or not numbers:
+            return
+        lowest = np.abs(self.in_units([one.at for one in numbers], np.arange(20))).min(axis=0)
+        for one, low in zip(numbers, lowest, strict=True):
+            one.is_counter |= 3e8 < low < 4.2e12 and bool((np.diff(self.matrix[:, one.at]) >= 0).all())
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -319,10 +322,11 @@ class _Features:
         starts = [one.at for one in self.columns]
         return self.columns[int(np.searchsorted(starts, place, side="right")) - 1]
 
-    def in_units(self, place: int, rows: IntArray) -> FloatArray:
-        """Return a column of the matrix in the user's units, for some rows."""
-        values = self.matrix[rows][:, place] if not is_sparse(self.matrix) else self.matrix[rows][:, [place]].toarray()
-        return np.asarray(values, dtype=np.float64).ravel() * self.spread[place] + self.center[place]
+    def in_units(self, places: Sequence[int], rows: IntArray) -> FloatArray:
+        """Return columns of the matrix in the user's units, for some rows."""
+        sparse = is_sparse(self.matrix)
+        values = self.matrix[rows][:, places].toarray() if sparse else self.matrix[rows[:, None], places]
+        return np.asarray(values, dtype=np.float64) * self.spread[places] + self.center[places]
 
 
 def _features(
@@ -512,9 +516,8 @@ def _condition(
         value = column.categories[at]
         other = column.categories[1 - at] if len(column.categories) == 2 else None
         return name, f"{name} = {other}" if other else f"{name} is not {value}", f"{name} = {value}"
-    values = features.in_units(int(chosen[place]), rows)
+    values = np.round(features.in_units([int(chosen[place])], rows).ravel(), 10)
     left = X[:, place] <= tree.threshold[node]
-    values = np.round(values, 10)
     low, high = float(values[left].max()), float(values[~left].min())
     if values[left].min() == low and values[~left].max() == high:
         below, above = (_between(value, np.nextafter(value, np.inf), column.kind) for value in (low, high))
@@ -538,7 +541,7 @@ def _between(low: float, high: float, kind: str) -> str:
 
 
 def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[int]]:
-    """Return groups of columns with the same information, by position.
+    """Return groups of columns with the same information as the first of their group, by position.
 
     Parameters
     ----------
@@ -564,9 +567,14 @@ def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[in
         if b >= d and low > 0.95 * high:
             joint = _entropy(tables[a] * (int(tables[b].max()) + 1) + tables[b])
             close[a, b] = 2 * (low + high - joint) >= _ONE_TO_ONE * (low + high)
-    groups = connected_components(close, directed=False)[1]
-    members = [np.flatnonzero(groups == group).tolist() for group in range(groups.max(initial=-1) + 1)]
-    return [group for group in members if len(group) > 1]
+    close |= close.T | np.eye(len(close), dtype=bool)
+    groups, free = list[list[int]](), np.ones(len(close), dtype=bool)
+    for place in range(len(close)):
+        members = np.flatnonzero(close[place] & free).tolist() if free[place] else []
+        if len(members) > 1:
+            groups.append(members)
+            free[members] = False
+    return groups
 
 
 def _entropy(codes: IntArray) -> float:
@@ -580,9 +588,7 @@ def _flags(
     """Return the warnings about the drivers, each with a remedy."""
 
     def drop(names: Iterable[str]) -> str:
-        if has_plan:
-            return f"--drop {_quote(','.join(names))}"
-        return f"data.drop(columns={list(names)!r})"
+        return quote_option("--drop", names) if has_plan else f"data.drop(columns={list(names)!r})"
 
     shares, flags = result.shares, list[Finding]()
     by_name = {one.name: one for one in features.columns}
@@ -600,7 +606,7 @@ def _flags(
         flags.append(Finding("tiny clusters", (), f"{text} Check these rows for errors."))
     times = [n for n in shares if (by_name[n].kind == "date" or by_name[n].is_counter) and is_driver[n]]
     if times and d > 1:
-        text = f"The clusters follow time ({_join_names(times)}). Such clusters do not carry over to new data."
+        text = f"The clusters follow time ({join_names(times)}). Such clusters do not carry over to new data."
         flags.append(Finding("time", tuple(times), text, drop(times)))
     if d > 2 and shares[top] >= _DECIDES and top not in times:
         text = f"One column decides: {top} accounts for {shares[top]:.0%} of the separation between the clusters."
@@ -618,14 +624,12 @@ def _flags(
         and not any(flag.kind == "one column" for flag in flags)
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
-        flags.append(
-            Finding("short rule", used, f"{text} ({_join_names(used)}); the others hardly matter.", drop(used))
-        )
+        flags.append(Finding("short rule", used, f"{text} ({join_names(used)}); the others hardly matter.", drop(used)))
     for group in _duplicate_drivers(features, is_driver):
         flags.append(Finding("duplicates", group, duplicates_text(group), drop(group[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:
-        text = f"More than half of the values of {_join_names(gaps)} are missing, yet the clusters depend on them."
+        text = f"More than half of the values of {join_names(gaps)} are missing, yet the clusters depend on them."
         flags.append(Finding("missing", tuple(gaps), text, drop(gaps)))
     return flags
 
@@ -633,24 +637,22 @@ def _flags(
 def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[tuple[str, ...]]:
     """Return groups of drivers with the same information."""
     columns = [one for one in features.columns if is_driver.get(one.name)][:_MAX_PAIRED]
-    rows = np.arange(features.matrix.shape[0])[:: max(1, features.matrix.shape[0] // _MAX_TREE_ROWS)]
     columns.sort(key=lambda one: one.kind == "category")
-    numbers = [features.in_units(one.at, rows) for one in columns if one.kind != "category"]
-    codes = [features.matrix[rows][:, one.places].argmax(axis=1) for one in columns if one.kind == "category"]
-    groups = same_content(np.column_stack([np.empty((rows.size, 0)), *numbers]), codes)
+    rows = np.arange(features.matrix.shape[0])[:: max(1, features.matrix.shape[0] // _MAX_TREE_ROWS)]
+    numbers = features.in_units([one.at for one in columns if one.kind != "category"], rows)
+    codes = [features.matrix[:, one.places][rows].argmax(axis=1) for one in columns if one.kind == "category"]
+    groups = same_content(numbers, codes)
     return [tuple(columns[place].name for place in group) for group in groups]
 
 
 def duplicates_text(names: Sequence[str]) -> str:
     """Return a sentence about columns with the same information."""
-    times = "twice" if len(names) == 2 else f"{len(names)} times"
-    return f"{_join_names(names)} hold the same information, which counts {times}."
+    first, *others = (join_names([name]) for name in names)
+    verb, times = ("says", "twice") if len(others) == 1 else ("say", f"{len(names)} times")
+    return f"{join_names(others, 4)} {verb} nearly the same as {first}, so this information counts {times}."
 
 
-def _quote(text: str) -> str:
-    """Return text quoted for the command line if needed."""
-    return text if text.replace("_", "").replace(",", "").isalnum() else f'"{text}"'
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+def quote_option(option: str, names: Iterable[str]) -> str:
+    """Return a command-line option with column names, quoted if needed."""
+    text = ",".join(dict.fromkeys(names))
+    return f"{option} {text}" if re.fullmatch(r"[\w,.+-]+", text) else f'{option} "{text}"'

@@ -200,10 +200,10 @@ def test_a_center_without_points_is_left_out(rng):
 @pytest.mark.parametrize("matrix", [np.asarray, sp.csr_array])
 def test_default_linkages_are_those_of_scikit_learn(rng, matrix):
     X = rng.normal(size=(200, 3))
-    found = ConsensusClustering(n_clusters=6, random_state=0).fit(matrix(X)).labelings_
+    actual = ConsensusClustering(n_clusters=6, random_state=0).fit(matrix(X)).labelings_
     for linkage in ("single", "average", "complete", "ward"):
         expected = AgglomerativeClustering(6, linkage=linkage).fit_predict(X)
-        assert adjusted_rand_score(found[linkage], expected) == 1.0
+        assert adjusted_rand_score(actual[linkage], expected) == 1.0
     equally_far = ConsensusClustering(n_clusters=5, random_state=0).fit(matrix(np.eye(12))).labelings_
     assert {np.unique(labels).size for labels in equally_far.values()} == {5}
 

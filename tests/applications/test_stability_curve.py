@@ -139,9 +139,9 @@ class TestAgainstTheLongWay:
         curve = stability_curve(X, KMeans(n_init=2, random_state=5), (2, 3), **FAST)
         for i, k in enumerate((2, 3)):
             clusterer = KMeans(k, n_init=2, random_state=5)
-            found = replicate(X, clusterer.fit_predict(X), clusterer, calibration=Calibration(6), seed=0, share=1 / 3)
-            np.testing.assert_array_equal(curve.by_resample[i], found.above_chance)
-            assert curve.above_chance[i] == pytest.approx(np.median(found.above_chance))
+            actual = replicate(X, clusterer.fit_predict(X), clusterer, calibration=Calibration(6), seed=0, share=1 / 3)
+            np.testing.assert_array_equal(curve.by_resample[i], actual.above_chance)
+            assert curve.above_chance[i] == pytest.approx(np.median(actual.above_chance))
 
     def test_same_seed_same_curve_whatever_the_threads_and_the_order_of_rows(self, rng):
         X = rng.normal(size=(80, 4))
@@ -157,15 +157,15 @@ class TestAgainstTheLongWay:
         assert (first.reference != other.reference).any()
 
     def test_many_rows_are_sampled(self, rng):
-        seen = set()
+        sizes = set()
 
         class Counting(KMeans):
             def fit(self, X, y=None, sample_weight=None):
-                seen.add(len(X))
+                sizes.add(len(X))
                 return super().fit(X)
 
         stability_curve(rng.normal(size=(2500, 2)), Counting(n_init=1), [2], **QUICK)
-        assert max(seen) == 2000
+        assert max(sizes) == 2000
 
 
 class TestReference:
@@ -207,17 +207,17 @@ class TestSplitAndMerged:
     def test_known_faults_are_named(self, seed):
         X, labels = blobs_with_known_faults(seed)
         kmeans = KMeans(4, n_init=3, random_state=0)
-        found = split_and_merged(X, labels, kmeans)
-        assert found["problem"].tolist() == ["over-split", "over-split", "", "merged"]
-        assert found["partner"].tolist() == ["b", "a", "", ""]
-        assert found["points"].tolist() == [50, 50, 100, 200]
-        assert (found["jaccard"] > 0.75).tolist() == [False, False, True, False]
-        assert found["jaccard_together"].dropna().min() > 0.75
+        actual = split_and_merged(X, labels, kmeans)
+        assert actual["problem"].tolist() == ["over-split", "over-split", "", "merged"]
+        assert actual["partner"].tolist() == ["b", "a", "", ""]
+        assert actual["points"].tolist() == [50, 50, 100, 200]
+        assert (actual["jaccard"] > 0.75).tolist() == [False, False, True, False]
+        assert actual["jaccard_together"].dropna().min() > 0.75
         noisy = np.where(np.arange(400) % 10 == 0, -1, np.unique(labels, return_inverse=True)[1])
         without = split_and_merged(X, noisy, kmeans)
         assert without["cluster"].tolist() == [0, 1, 2, 3]
         assert without["points"].sum() == 360
-        assert without["problem"].tolist() == found["problem"].tolist()
+        assert without["problem"].tolist() == actual["problem"].tolist()
 
     @pytest.mark.parametrize(("centers", "k"), [(5, 5), (1, 5)])
     def test_no_false_alarms(self, centers, k):

@@ -74,7 +74,7 @@ def test_a_table_as_people_have_it_needs_no_option(tmp_path, rng):
     found = pd.read_csv(tmp_path / "out.csv")
     assert list(found)[:6] == ["Kunde", "Umsatz", "Vertrag", "Seit", "Notiz", "Leer"]
     assert found.groupby(found["Vertrag"])["cluster"].nunique().tolist() == [1, 1]
-    for said in ("left out: Leer", "categories", "dates", "1 missing"):
+    for said in ("left out: Leer", "categories", "dates", "filled with the median: Umsatz (1)"):
         assert said in result.stdout
 
 

@@ -130,10 +130,10 @@ def test_a_refused_fit_keeps_the_previous_one(method, bad, error):
 def test_labels_are_measured_in_the_space_of_the_pipeline_that_made_them():
     X = load_wine().data
     pipeline = make_pipeline(StandardScaler(), PCA(2), KMeans(3, n_init=5, random_state=0))
-    made = trust(X, clusterer=pipeline, n_resamples=4)
-    passed = trust(X, made.label, clusterer=pipeline, n_resamples=4)
+    first = trust(X, clusterer=pipeline, n_resamples=4)
+    second = trust(X, first.label, clusterer=pipeline, n_resamples=4)
     for name in ("trust", "rival", "affinity", "typicality"):
-        np.testing.assert_array_equal(getattr(passed, name), getattr(made, name), err_msg=name)
+        np.testing.assert_array_equal(getattr(second, name), getattr(first, name), err_msg=name)
 
 
 def test_labels_of_a_mixed_frame_pass_through_the_pipeline():

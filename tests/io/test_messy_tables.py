@@ -59,7 +59,7 @@ MESSY = {
     ),
     "blanks": messy(lines("ab", lambda i: ("" if i % 9 == 0 else i / 4, "  " if i == 3 else i % 7)), "median"),
     "-999 for missing": messy(
-        lines("ab", lambda i: (-999 if i % 10 == 0 else i / 4, i % 7)), "-999 counts as missing (a 4)"
+        lines("ab", lambda i: (-999 if i % 10 == 0 else i / 4, i % 7)), "-999 counts as missing in a (4)"
     ),
     "9999 for missing": messy(lines("ab", lambda i: (9999 if i % 10 == 0 else i, i % 7)), "9999 counts as missing"),
     "title lines": messy(
@@ -75,7 +75,7 @@ MESSY = {
     "a declared separator": messy("sep=;\n" + lines("ab", numbers, ";"), "sep="),
     "a row of sums": messy(
         lines("ab", lambda i: (f"k{i % 3}", i * 3 % 11)) + f"Summe:,{sum(i * 3 % 11 for i in range(ROWS))}\n",
-        "the total of the others): line 42",
+        "(total): line 42",
         names=("a=k0", "a=k1", "a=k2", "b"),
     ),
     "no header": messy(lines(["0.5", "1.5"], lambda i: (i / 4, i / 3)), "no header", names=("x0", "x1")),

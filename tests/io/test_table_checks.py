@@ -41,7 +41,7 @@ def total(rows: list[list[str]]) -> list[str]:
 ODD_ROWS = {
     "a second header": (0, ["the name", "in the morning", "without shoes", "any"], "text in columns of numbers", 2),
     "units": (0, ["", "cm", "kg", ""], "text in columns of numbers", 2),
-    "a repeated header": (60, HEADER, "a repeated header", 62),
+    "a repeated header": (60, HEADER, "repeated header", 62),
     "a footnote": (N, ["1) All values as measured by the staff.", "", "", ""], "without numbers", N + 2),
     "an empty row": (40, ["", "", "", ""], "empty", 42),
 }
@@ -70,7 +70,7 @@ def test_rows_that_are_not_observations_are_left_out_with_their_lines(tmp_path, 
 def test_the_row_that_sums_up_the_others_is_left_out(tmp_path, rows):
     table = open_table(write(tmp_path / "total.csv", [HEADER, *rows, total(rows)]))
     assert [one.text for one in propose(table).findings if one.kind == "rows"] == [
-        f"Left out 1 row (the total of the others): line {N + 2}."
+        f"Left out 1 row (total): line {N + 2}."
     ]
     # The largest row is not a total.
     largest = ["giant", "230.0", "160.0", "a"]
@@ -93,7 +93,7 @@ def test_workbooks_with_titles_totals_and_footnotes(tmp_path, rows):
     plan = propose(tmp_path / "t.xlsx")
     assert plan.n_rows == N
     texts = " ".join(one.text for one in plan.findings)
-    assert f"(the total of the others): line {N + 4}." in texts
+    assert f"(total): line {N + 4}." in texts
     assert f"(without numbers): lines {N + 6}-{N + 7}." in texts
 
 
@@ -279,4 +279,4 @@ def test_subtotals_are_left_out(tmp_path, rows):
         *(line for i in range(0, N, 20) for line in (*rows[i : i + 20], ["Subtotal", *total(rows[i : i + 20])[1:]])),
     ]
     plan = propose(write(tmp_path / "t.csv", lines))
-    assert (plan.n_rows, plan.findings[0].text[:29]) == (N, "Left out 6 rows (subtotals): ")
+    assert (plan.n_rows, plan.findings[0].text[:29]) == (N, "Left out 6 rows (subtotal): l")

@@ -145,7 +145,7 @@ def test_the_type_of_a_column_fits_all_its_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("allegiance.io.text._BLOCK", 4096)
     for name in ("_BATCH_CELLS", "_PROFILE_CELLS"):
         monkeypatch.setattr(f"allegiance.io.tables.{name}", 1)
-    lines = ["decimal,late,code,empty,date", *["1,2,3,,1/2/2024"] * 5_000, "2.5,x,03,5,1/13/2024"]
+    lines = ["decimal,late,code,empty,date", *["1,2,3,,1/2/2024"] * 600, "2.5,x,03,5,1/13/2024"]
     (tmp_path / "late.csv").write_text("\n".join(lines))
     table, opened = open_table(tmp_path / "late.csv"), []
     open_bytes = table._parts[0]._open
@@ -528,9 +528,10 @@ def test_quoted_values_are_read_and_rows_that_would_be_lost_are_named(tmp_path, 
             table.profile()
 
 
-@pytest.mark.parametrize("columns", [10_000, 8_200])
-def test_headers_of_any_length(tmp_path, columns):
-    """The 8,192nd name of seven characters ends exactly where 64 KiB do: cut there, nothing looks wrong."""
+@pytest.mark.parametrize("columns", [200, 130])
+def test_headers_of_any_length(tmp_path, monkeypatch, columns):
+    """The 128th name of seven characters ends exactly where the first block does: cut there, nothing looks wrong."""
+    monkeypatch.setattr("allegiance.io.text._HEAD", 1024)
     names = [f"n{i:06d}" for i in range(columns)]
     (tmp_path / "wide.csv").write_text(f"{';'.join(names)}\n{';'.join('1' for _ in names)}\n")
     table = open_table(tmp_path / "wide.csv")

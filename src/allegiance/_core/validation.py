@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -44,11 +44,7 @@ def dense(X: Rows) -> FloatArray:
 
 
 def row_sums(A: FloatArray) -> FloatArray:
-    """Return the sum (n,) of each row of A (n, m).
-
-    Few columns are added one by one, since NumPy's reduction along a short axis is several times slower. The order of
-    additions depends on m only.
-    """
+    """Return the sum (n,) of each row of A (n, m), several times faster than NumPy for few columns."""
     if not 0 < A.shape[1] <= _FEW:
         return A.sum(axis=1)
     total = A[:, 0].copy()
@@ -275,7 +271,7 @@ def _unusable_columns(X: Any) -> str | None:
         by_kind.setdefault(_kind_of(values), []).append(name)
     for kind, text in _UNUSABLE.items():
         if names := by_kind.get(kind):
-            return text.format(f"column{'' if len(names) == 1 else 's'} {join_names(names)}")
+            return text.format(f"column{'' if len(names) == 1 else 's'} {join_names(names, 3)}")
     return None
 
 
@@ -304,10 +300,12 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def join_names(names: Any, most: int = 3) -> str:
-    """Return at most ``most`` names for a message."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(str(name) for name in names[:most]) + more
+def join_names(names: Iterable[Any], most: int = 5) -> str:
+    """Join the first ``most`` names for a message, without the middle of long ones, and state the number of others."""
+    every = [str(name) for name in names]
+    n_listed = most if len(every) > most + 1 else len(every)
+    more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
+    return ", ".join(name if len(name) <= 60 else f"{name[:28]}...{name[-12:]}" for name in every[:n_listed]) + more
 
 
 def check_table(estimator: Any, X: Any) -> None:

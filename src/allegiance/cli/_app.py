@@ -96,11 +96,12 @@ class Log:
             facts = "".join(f", {name} {value:.3f}" for name, value in values.items() if isinstance(value, float))
             self.write("end", f"Finished in {seconds:.1f} s{facts}.", seconds=round(seconds, 3), **values)
 
-    def note(self, text: str) -> None:
-        """Write a note once, and add it to the JSON summary."""
+    def note(self, text: str, *, write: bool = True) -> None:
+        """Write a note once, and add it to the JSON summary; unless ``write``, only add it."""
         if text not in self.notes:
             self.notes.append(text)
-            self.write("note", text)
+            if write:
+                self.write("note", text)
 
     def step(self, text: str) -> None:
         """Log a step and the elapsed seconds with ``--verbose``."""
@@ -315,6 +316,11 @@ def begin(values: dict[str, Any], *, where: Sequence[str] = ()) -> Run:
     log.start(context.command.name or "", ", ".join(data))
     parts = pick(Reading, values), pick(Features, values), pick(Trust, values), pick(Output, values)
     return Run(data, *parts, values["json"], log)
+
+
+def is_beyond(drift: Any, tolerance: float) -> bool:
+    """Return whether drift exceeds ``--tolerance``."""
+    return bool(drift.drifted and (tolerance == 0 or drift.severity > tolerance))
 
 
 def finish(code: int) -> None:

@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import FloatArray, IntArray
-from allegiance.drivers import Finding, duplicates_text, same_content
+from allegiance._core.validation import FloatArray, IntArray, join_names
+from allegiance.drivers import Finding, duplicates_text, quote_option, same_content
 from allegiance.io import TableError
 from allegiance.notebook import count
 
-from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, join_counts, missing_message, quote_option
+from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, missing_message
 from .profile import ColumnProfile, Profile, is_counter_name, is_id_name
 from .tables import Table, open_table
-from .values import as_texts, as_times, join_names, read_column
+from .values import as_texts, as_times, join_counts, read_column
 
 __all__ = ["FeaturePlan", "propose"]
 
@@ -156,7 +156,13 @@ def propose(
     used = [column for column in columns if column.role == "feature"]
     single = not scaled and all(c.kind == "number" and profile.columns[c.name].type == "float" for c in used)
     plan = FeaturePlan(columns, scaled=scaled, impute=impute, single=single, n_rows=profile.n_rows, where=source.where)
-    findings = [*source.findings, *problems, *_problems(plan, profile), *duplicates, *_facts(plan, profile)]
+    findings = [
+        *source.findings,
+        *problems,
+        *duplicates,
+        *_missing_findings(plan, profile),
+        *_findings(plan, profile, source),
+    ]
     if features is None and not raw:
         findings += _check_usable(plan, source)
     plan.findings = sorted(findings, key=lambda finding: LEVELS.index(finding.level))
@@ -358,39 +364,41 @@ def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
     return [Finding("not a table", (), text, quote_option("--features", list(plan.used)), "error")]
 
 
-def _problems(plan: FeaturePlan, profile: Profile) -> list[Finding]:
-    """Return the errors that prevent applying the plan, each with a remedy."""
-    problems = []
+def _findings(plan: FeaturePlan, profile: Profile, source: Table) -> list[Finding]:
+    """Return errors, warnings and notes about the columns, each with a remedy."""
+    findings = list[Finding]()
+
+    def add(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> None:
+        findings.append(Finding(kind, tuple(names), text, remedy, level))
+
     if not plan.used:
         reasons = "; ".join(f"{column.name!r} {column.reason}" for column in plan.columns if column.role == "left out")
         text = f"{plan.where} has no column that can be a feature. {reasons[:400]}."
-        text += " Pass features= (--features) or one_hot= (--one-hot) to use one of them."
-        problems.append(Finding("column", (), text, level="error"))
-    for name in plan.used:
-        stats = profile.columns[name]
-        if stats.infinite:
-            text = f"column {name!r} has {stats.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
-            text += f" (--missing {name}=inf), or drop it."
-            problems.append(Finding("infinite", (name,), text, quote_option("--drop", [name]), "error"))
-    missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
-    if missing and plan.impute is None:
-        text = f"{plan.where}: {missing_message(missing)}"
-        problems.append(Finding("missing", tuple(missing), text, "--impute median", "error"))
+        add(
+            "column", (), f"{text} Pass features= (--features) or one_hot= (--one-hot) to use one of them.", "", "error"
+        )
     twice = [name for name, n in Counter(plan.names).items() if n > 1]
     if twice:
         text = f"two features would be called {twice[0]!r}: rename a column, or pass drop= (--drop)."
-        problems.append(Finding("column", (), text, level="error"))
-    return problems
-
-
-def _facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
-    """Return warnings and notes about the columns."""
-    facts = _missing_facts(plan, profile)
-
-    def add(kind: str, names: Iterable[str], text: str, remedy: str = "") -> None:
-        facts.append(Finding(kind, tuple(names), text, remedy, "note"))
-
-    codes = [c.name for c in plan.features if _is_code(profile.columns[c.name]) and c.kind == "number"]
+        add("column", (), text, "", "error")
+    for column in plan.features:
+        name, stats = column.name, profile.columns[column.name]
+        if stats.infinite:
+            text = f"column {name!r} has {stats.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
+            text += f" (--missing {name}=inf), or drop it."
+            add("infinite", [name], text, quote_option("--drop", [name]), "error")
+        if stats.strays and column.kind != "category":
+            rows = sorted(stats.strays)[:3]
+            cells = [
+                f"{stats.strays[row][:30]!r} in line {line}"
+                for row, line in zip(rows, source.lines_of(rows), strict=True)
+            ]
+            more = f" and {len(stats.strays) - 3:,} more" if len(stats.strays) > 3 else ""
+            text = f"{count(len(stats.strays), 'cell')} of {name!r} not a {column.kind}, so missing"
+            add("strays", [name], f"{text}: {', '.join(cells)}{more}.")
+        if stats.remark and stats.kind in ("number", "date"):
+            add("ambiguous", [name], f"{name!r}: {stats.remark}.")
+    codes = [c.name for c in plan.features if c.kind == "number" and _is_code(profile.columns[c.name])]
     if codes:
         text = f"Used as numbers, but possibly codes of categories: {join_names(codes)}."
         add("codes", codes, text, quote_option("--one-hot", codes))
@@ -399,56 +407,61 @@ def _facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         text = f"Dates used as features: {join_names(dates)}. Clusters that follow time do not carry over to new data."
         add("time", dates, text, quote_option("--drop", dates))
     if n_copies := profile.n_duplicate_rows():
-        repeat = "row repeats an earlier one" if n_copies == 1 else "rows repeat an earlier one"
-        add("duplicate rows", (), f"{n_copies:,} {repeat} in all columns.")
-    for column in plan.features:
-        stats = profile.columns[column.name]
-        if stats.strays and column.kind != "category":
-            cells = join_names((f"{text[:30]!r} in row {row + 1:,}" for row, text in stats.strays.items()), 3)
-            text = f"{count(len(stats.strays), 'cell')} of {column.name!r} not a {column.kind}, so missing: {cells}."
-            add("strays", (column.name,), text)
-        if stats.remark and stats.kind in ("number", "date"):
-            add("ambiguous", (column.name,), f"{column.name!r}: {stats.remark}.")
-    for name in plan.labels:
-        stats = profile.columns[name]
-        if n_missing := stats.n_missing - len(stats.strays):
-            add("labels", (name,), f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out.")
-    return facts
+        text = f"{n_copies:,} {'row repeats' if n_copies == 1 else 'rows repeat'} an earlier one in all columns."
+        add("duplicate rows", (), text)
+    return findings
 
 
-def _missing_facts(plan: FeaturePlan, profile: Profile) -> list[Finding]:
-    """Return warnings and notes about missing values."""
-    facts = []
+def _missing_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
+    """Return errors, warnings and notes about missing values and numbers that may mean missing."""
+    findings = list[Finding]()
 
     def add(names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> None:
-        facts.append(Finding("missing", tuple(names), text, remedy, level))
+        findings.append(Finding("missing", tuple(names), text, remedy, level))
 
+    missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
+    if missing and plan.impute is None:
+        add(missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
     gone = [c.name for c in plan.columns if c.role == "left out" and c.reason.endswith("% missing")]
-    half = [c.name for c in plan.features if c.n_missing > plan.n_rows / 2 and len(c.categories) != 2]
     if gone:
         add(gone, f"Left out {join_names(gone)}: more than 80% missing.")
+    half = [c.name for c in plan.features if c.n_missing > plan.n_rows / 2 and len(c.categories) != 2]
     if half:
         text = f"More than half of the values are missing in {join_names(half)}."
         add(half, text, quote_option("--drop", half), "warning")
-    filled = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind != "category"}
-    blank = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind == "category"}
-    if plan.impute == "median" and filled:
-        total = f"{sum(filled.values()):,} missing values"
-        add(filled, f"{total} are filled with the median of their column: {join_counts(filled)}.")
-        if error := max(profile.columns[name].median_error for name in filled):
-            add((), f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%).")
-    if plan.impute == "median" and blank:
-        add(blank, f"{sum(blank.values()):,} blanks are the category {MISSING}: {join_counts(blank)}.")
-    if plan.impute == "drop" and (filled or blank):
-        add(filled | blank, f"Rows with a missing value are left out: {join_counts(filled | blank)}.")
-    words: dict[str, dict[str, int]] = {}
-    for column in plan.features if plan.impute != "drop" else ():
-        for word, n in profile.columns[column.name].missing_words.items() if column.kind != "category" else ():
-            words.setdefault(word, {})[column.name] = n
-    if words:
-        listed = join_names((f"{word!r} in {join_counts(counts)}" for word, counts in words.items()), 6)
-        add(dict.fromkeys(name for counts in words.values() for name in counts), f"Counted as missing: {listed}.")
-    return facts
+    error = max((profile.columns[c.name].median_error for c in plan.features if c.n_missing), default=0.0)
+    if error and plan.impute == "median":
+        add((), f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%).")
+    for name in plan.labels:
+        stats = profile.columns[name]
+        if n_missing := stats.n_missing - len(stats.strays):
+            text = f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out."
+            findings.append(Finding("labels", (name,), text, level="note"))
+    return findings
+
+
+def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
+    """Return findings about words that count as missing, and about numbers that may mean missing."""
+    findings = list[Finding]()
+    words, suspects = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
+    for column in plan.features:
+        stats = profile.columns[column.name]
+        known = {f"{value:g}" for value in column.missing if isinstance(value, float)}
+        for word, n in stats.missing_words.items() if column.kind != "category" else ():
+            if word not in known:
+                words.setdefault(word, {})[column.name] = n
+        if stats.sentinel is not None and column.kind == "number" and not stats.sentinel.is_certain:
+            suspects.setdefault(f"{stats.sentinel.value:g}", {})[column.name] = stats.sentinel.n_rows
+    if words and plan.impute != "drop":
+        listed = join_names(f"{word!r} in {join_counts(counts)}" for word, counts in words.items())
+        names = tuple(dict.fromkeys(name for n in words.values() for name in n))
+        findings.append(Finding("missing", names, f"Counted as missing: {listed}.", level="note"))
+    for value, counts in suspects.items():
+        why = "all other values are far away" if value == "0" else "no other value is negative"
+        remedy = " ".join(quote_option("--missing", [f"{name}={value}"]) for name in counts)
+        text = f"{value} may mean missing in {join_counts(counts)}: {why}."
+        findings.append(Finding("sentinel", tuple(counts), text, remedy))
+    return findings
 
 
 def _is_code(profile: ColumnProfile) -> bool:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,6 @@ from .values import (
     plain_type,
     plain_values,
     read_column,
-    read_numbers,
     read_texts,
     trim_texts,
     with_gaps,
@@ -60,15 +59,20 @@ _LEAD = 256
 _EXACT = float(1 << 53)
 #: Minimum number of other distinct values in a column with a sentinel.
 _MIN_DISTINCT = 10
+#: Gap between a sentinel and the other numbers, relative to their range: certain, certain for 0, and suspect for 0.
+_GAP, _ZERO_GAP, _SUSPECT_GAP = 2.0, 5.0, 0.25
 _ID_NAME = re.compile(
     r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
 )
 _NUMBER_NAME = re.compile(r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban)$", re.I)
 _COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
-#: Labels of total rows and of subtotal rows.
-_TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt", "totale", "somme"}
-
-_SUBTOTALS = {"subtotal", "sub-total", "sub total", "zwischensumme"}
+#: Names of statistics at the beginning of a row that is not an observation.
+_STATISTICS = {
+    "total": r"(?:grand )?totals?|sum|summe|gesamt(?:summe)?|insgesamt|totale|somme",
+    "subtotal": r"sub[- ]?totals?|zwischensumme",
+    "mean": r"mean|average|avg|mittelwert|durchschnitt|moyenne|media",
+    "statistic": r"median|std?\.? ?dev\.?|std|min(?:imum)?|max(?:imum)?|count|\d\d%",
+}
 
 
 @dataclass
@@ -97,8 +101,15 @@ class ColumnProfile:
     infinite: int = 0
     reading: str = "."  # for text: the decimal mark, or the date order "iso", "ymd", "dmy" or "mdy"
     remark: str = ""  # for the user, such as an ambiguous date
-    sentinel: float | None = None  # a number that probably means missing
-    sentinel_count: int = 0
+    sentinel: Sentinel | None = None
+
+
+class Sentinel(NamedTuple):
+    """A number that means missing: its count, and whether no other reading of the column is plausible."""
+
+    value: float
+    n_rows: int
+    is_certain: bool
 
 
 @dataclass
@@ -156,12 +167,12 @@ def profile_of(
 
 def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[_Column]) -> None:
     """Apply the sentinel of one column to other columns in which it is extreme."""
-    known = {one.sentinel for one in profiles} - {None}
+    known = {one.sentinel.value for one in profiles if one.sentinel is not None and one.sentinel.is_certain}
     for one, column in zip(profiles, columns, strict=True):
-        if known and one.sentinel is None and one.kind == "number":
-            extremes = column.stats(one.reading).extremes(one.values)
-            match = next(((v, n) for v, n, gap, sign in extremes if v in known and (gap > 0.1 or sign)), None)
-            one.sentinel, one.sentinel_count = match or (None, 0)
+        if known and one.kind == "number" and not (one.sentinel is not None and one.sentinel.is_certain):
+            for end in column.stats(one.reading).repeated_ends(one.values):
+                if end.value in known and (end.gap > 0.1 or end.has_odd_sign):
+                    one.sentinel = Sentinel(end.value, end.n_rows, True)
 
 
 class _OddRows:
@@ -170,8 +181,7 @@ class _OddRows:
     def __init__(self, columns: list[_Column]) -> None:
         self._columns = columns
         self._sparse: dict[int, tuple[int, str]] = {}  # rows with at most one value: its column and text
-        self._totals: list[int] = []
-        self._subtotals: list[int] = []
+        self._named: dict[int, tuple[str, Any]] = {}  # rows that begin with the name of a statistic, and their cells
 
     def add(self, batch: Any, first: int) -> None:
         """Collect candidates from the next batch; ``first`` is the number of its first row."""
@@ -184,11 +194,14 @@ class _OddRows:
                 is_blank = not any(letter.isalnum() for _, text in cells for letter in text)
                 self._sparse[first + row] = (-1, "") if is_blank else cells[0]
         for values in batch.columns[:2]:
-            if is_text(values.type) and len(self._totals) < 100:
-                words = pc.utf8_rtrim(pc.utf8_lower(pc.utf8_trim_whitespace(values)), ":")
-                for known, places in ((_TOTALS, self._totals), (_SUBTOTALS, self._subtotals)):
-                    rows = np.flatnonzero(pc.fill_null(pc.is_in(words, value_set=pa.array(sorted(known))), False))
-                    places.extend((first + rows).tolist())
+            if is_text(values.type) and len(self._named) < 100:
+                pattern = rf"(?i)^\s*(?:{'|'.join(_STATISTICS.values())})\s*:?\s*$"
+                for row in np.flatnonzero(pc.fill_null(pc.match_substring_regex(values, pattern), False))[
+                    :100
+                ].tolist():
+                    word = values[row].as_py().strip(" :\t").lower()
+                    name = next((name for name, words in _STATISTICS.items() if re.fullmatch(words, word)), "statistic")
+                    self._named[first + row] = name, batch.slice(row, 1)
 
     def find(self) -> dict[int, str]:
         """Return the rows that are not observations, each with the reason."""
@@ -198,7 +211,6 @@ class _OddRows:
         for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
             if place >= 0 and stats[place] is None and self._columns[place].n_times(text) == 1:
                 odd[row] = "without numbers"
-        odd |= dict.fromkeys(self._subtotals if numbers else (), "subtotals")
         # Rows with text in several columns of numbers.
         broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
         names = {name for column in self._columns for name in (column.name, column.name.lower())}
@@ -209,15 +221,31 @@ class _OddRows:
             texts = [strays[row] for strays in broken if row in strays]
             is_header = sum(text in names for text in texts) > len(texts) / 2
             if is_header or len(shared) <= limit:
-                odd[row] = "a repeated header" if is_header else "text in columns of numbers"
+                odd[row] = "repeated header" if is_header else "text in columns of numbers"
+        if numbers:
+            odd |= dict.fromkeys((row for row, (name, _) in self._named.items() if name == "subtotal"), "subtotal")
+        if any(name == "mean" and self._is_mean(cells) for name, cells in self._named.values()):
+            means = (row for row, (name, _) in self._named.items() if name in ("mean", "statistic"))
+            odd |= dict.fromkeys(means, "mean or other statistic")
         # A total row has the largest value of most columns, which is the sum of all others.
         tall = [one for one in numbers if one.low.value >= 0 and one.high.value < 0 and one.count > 3]
         row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
         sums = sum(one.high_row == row and one.is_sum for one in tall)
-        is_named = row in self._totals
+        is_named = row in self._named and self._named[row][0] == "total"
         if n >= max(1 if is_named else 2, 0.6 * len(tall)) and (sums >= n / 2 or (is_named and n > 1)):
-            odd[row] = "the total of the others"
+            odd[row] = "total"
         return odd
+
+    def _is_mean(self, cells: Any) -> bool:
+        """Return whether a row holds the means of most columns."""
+        distances = []
+        for column, values in zip(self._columns, cells.columns, strict=True):
+            stats = column.best()
+            if stats is not None and stats.count > 3 and stats.squares > 0:
+                reading = next(name for name in column.readings if column.stats(name) is stats)
+                value = read_column(values, reading, ())[0][0]
+                distances.append(abs(value - stats.mean) / np.sqrt(stats.squares / stats.count))
+        return bool(distances) and bool(np.nanmedian([*distances, np.inf]) < 0.1)
 
 
 class Sample:
@@ -300,6 +328,16 @@ class _Extreme:
         self.value, self.next = low, following
 
 
+class _End(NamedTuple):
+    """A repeated end of the range of a column."""
+
+    value: float
+    n_rows: int
+    gap: float  # to the next number, relative to the range of the others
+    has_odd_sign: bool  # whether it is the only negative number
+    next_count: int  # of the next number; 0 if unknown
+
+
 class _Stats:
     """Moments and extremes of one reading of a column, and the cells that contradict it."""
 
@@ -312,6 +350,12 @@ class _Stats:
         self.n_strays = self.n_gaps = 0  # contradicting cells, and numbers that mean missing
         self._strays: list[tuple[Any, IntArray, int]] = []
         self._last = np.nan
+
+    def copy(self) -> _Stats:
+        """Return an independent copy."""
+        twin = copy(self)
+        twin.low, twin.high, twin._strays = copy(self.low), copy(self.high), [*self._strays]
+        return twin
 
     def add(self, numbers: FloatArray, first: int) -> None:
         """Add numbers, NaN where one is missing; ``first`` is the number of their first row."""
@@ -357,34 +401,39 @@ class _Stats:
     def is_sum(self) -> bool:
         """Whether the largest value is the sum of the others."""
         top = -self.high.value
-        return abs(self.mean * self.count - 2 * top) <= 0.01 * top
+        return bool(abs(self.mean * self.count - 2 * top) <= 0.01 * top)
 
-    def extremes(self, values: Mapping[str, int] | None) -> list[tuple[float, int, float, bool]]:
-        """Return repeated whole extremes: value, count, gap relative to the range of others, whether its sign is odd.
+    def repeated_ends(self, values: Mapping[str, int] | None) -> Iterator[_End]:
+        """Yield the smallest and the largest number if they are whole and repeated.
 
         ``values`` holds the distinct values, None if there are too many.
         """
         if not self.count or (values is not None and len(values) < 3):
-            return []
-        ends = []
+            return
         for end, far, sign in ((self.low, -self.high.value, 1.0), (self.high, self.low.value, -1.0)):
-            value, following, other = sign * end.value, sign * end.next, far
-            width = abs(other - following)
+            value, following = sign * end.value, sign * end.next
+            width = abs(far - following)
             if end.count > 1 and np.isfinite(width) and value == int(value):
                 gap = abs(following - value) / width if width > 0 else np.inf
-                ends.append((value, end.count, gap, bool(sign > 0 and value < 0 <= following)))
-        return ends
+                next_count = (values or {}).get(f"{following:g}", 0)
+                yield _End(value, end.count, gap, bool(sign > 0 and value < 0 <= following), next_count)
 
-    def sentinel(self, values: Mapping[str, int] | None) -> tuple[float, int] | None:
-        """Return a repeated number, far from all others, that probably means missing, and its count."""
-        for value, n, gap, odd_sign in self.extremes(values):
+    def sentinel(self, values: Mapping[str, int] | None) -> Sentinel | None:
+        """Return a repeated number that means missing, by its distance from all others, its digits or its sign."""
+        varied = values is None or len(values) > _MIN_DISTINCT
+        for end in self.repeated_ends(values):
+            value, n, gap = end.value, end.n_rows, end.gap
             is_nines = re.fullmatch(r"-?(9{2,}|8{3,}|7{3,})", f"{value:.0f}") is not None
-            varied = values is None or len(values) > _MIN_DISTINCT
             enough = n >= max(2, 0.001 * self.count) and (varied or value < 0)
-            if enough and is_nines and (gap > 1 or (odd_sign and value <= -99)):
-                return value, n
-            if varied and n >= max(3, 0.005 * self.count) and gap > 2 and value != 0:
-                return value, n
+            if enough and is_nines and (gap > 1 or (end.has_odd_sign and value <= -99)):
+                return Sentinel(value, n, True)
+            if not varied or n < max(3, 0.005 * self.count):
+                continue
+            if gap > (_ZERO_GAP if value == 0 else _GAP):
+                return Sentinel(value, n, True)
+            is_code = value == -1 and end.has_odd_sign and self.whole and n > 3 * end.next_count
+            if is_code or (value == 0 and gap > _SUSPECT_GAP and self.low.value == 0):
+                return Sentinel(value, n, False)
         return None
 
     def finish(self, profile: ColumnProfile) -> None:
@@ -394,9 +443,7 @@ class _Stats:
             profile.integer, profile.mean = self.whole, self.mean
             profile.min, profile.max = self.low.value, -self.high.value
             profile.std = float(np.sqrt(self.squares / self.count))
-            match = self.sentinel(profile.values)
-            if profile.kind == "number" and match is not None:
-                profile.sentinel, profile.sentinel_count = match
+            profile.sentinel = self.sentinel(profile.values) if profile.kind == "number" else None
 
 
 class _Column:
@@ -408,9 +455,9 @@ class _Column:
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
         # Readings share their statistics until their numbers differ.
-        self._readings = dict.fromkeys(MARKS if self._is_text else readings, _Stats())
-        self._readings |= dict.fromkeys(ORDERS if self._is_text else (), _Stats())
-        self.usable = bool(self._readings)
+        self.readings = dict.fromkeys(MARKS if self._is_text else readings, _Stats())
+        self.readings |= dict.fromkeys(ORDERS if self._is_text else (), _Stats())
+        self.usable = bool(self.readings)
         self._rows = self._absent = 0
         self._word_counts: Counter[str] = Counter()
         self._values: Counter[str] | None = Counter()
@@ -419,11 +466,11 @@ class _Column:
 
     def stats(self, reading: str) -> _Stats:
         """Return the statistics of one reading."""
-        return self._readings[reading]
+        return self.readings[reading]
 
     def best(self) -> _Stats | None:
         """Return the statistics of the reading with the fewest contradictions if most values fit it; None for text."""
-        ranked = sorted(self._readings.values(), key=lambda stats: stats.n_strays)
+        ranked = sorted(self.readings.values(), key=lambda stats: stats.n_strays)
         return ranked[0] if ranked and ranked[0].count > ranked[0].n_strays else None
 
     def n_times(self, text: str) -> int:
@@ -438,12 +485,12 @@ class _Column:
 
     def _fitting(self) -> list[str]:
         """Return the readings with the fewest contradictions; none if even those have too many."""
-        fewest = min((stats.n_strays for stats in self._readings.values()), default=0)
-        count = max((stats.count for stats in self._readings.values()), default=0)
+        fewest = min((stats.n_strays for stats in self.readings.values()), default=0)
+        count = max((stats.count for stats in self.readings.values()), default=0)
         allowed = max(1 if count >= 20 else 0, _STRAY_SHARE * count)
         if fewest > allowed:
             return []
-        return [reading for reading, stats in self._readings.items() if stats.n_strays == fewest]
+        return [reading for reading, stats in self.readings.items() if stats.n_strays == fewest]
 
     def add(self, column: Any, first: int) -> None:
         """Add values; ``first`` is the row of the first one."""
@@ -465,7 +512,7 @@ class _Column:
             self._values = None
         if self._values is not None:
             self._count(as_texts(column.filter(pa.array(~gaps))))
-        for stats in self._readings.values():
+        for stats in self.readings.values():
             stats.add(numbers, first)
 
     def _count(self, texts: Any) -> None:
@@ -478,20 +525,20 @@ class _Column:
                 self._values = None
 
     def _add_text(self, column: Any, first: int) -> None:
-        plain = self._plain_numbers(column) if "." in self._readings else None
+        plain = self._plain_numbers(column) if "." in self.readings else None
         texts = trim_texts(column) if plain is None else column
         self._absent += texts.null_count
         self._count(texts.drop_null())
-        if not self._readings:
+        if not self.readings:
             return
         if plain is not None:
             self._add_readings(self._read_plain(column, plain), texts, first)
             return
         # In blocks: most readings of a text column are dropped after the first one.
-        for start in range(0, len(texts), _BLOCK_ROWS if len(self._readings) > 2 else max(len(texts), 1)):
-            block = texts[start : start + _BLOCK_ROWS] if len(self._readings) > 2 else texts[start:]
+        for start in range(0, len(texts), _BLOCK_ROWS if len(self.readings) > 2 else max(len(texts), 1)):
+            block = texts[start : start + _BLOCK_ROWS] if len(self.readings) > 2 else texts[start:]
             self._read(block, first + start)
-            if len(block) == len(texts) - start or not self._readings:
+            if len(block) == len(texts) - start or not self.readings:
                 return
 
     def _plain_numbers(self, column: Any) -> FloatArray | None:
@@ -510,13 +557,15 @@ class _Column:
     def _read_plain(self, column: Any, values: FloatArray) -> dict[str, FloatArray]:
         """Return the numbers by reading; a decimal comma also fits texts without points, or with grouping points."""
         if column.null_count == len(column):
-            return dict.fromkeys(self._readings, values)
+            return dict.fromkeys(self.readings, values)
         numbers = {".": values}
-        if "," in self._readings:
-            if not pc.any(pc.match_substring(column, ".")).as_py():
-                numbers[","] = values
-            else:
-                numbers[","] = plain_values(read_numbers(column, ","))
+        if "," in self.readings:
+            pointed = pc.match_substring(column, ".")
+            numbers[","] = values
+            if pc.any(pointed).as_py():
+                grouped = pc.match_substring_regex(column, r"^[+-]?[1-9]\d{0,2}\.\d{3}$")
+                is_pointed, is_grouped = (pc.fill_null(mask, False) for mask in (pointed, grouped))
+                numbers[","] = np.where(is_grouped, np.rint(values * 1000), np.where(is_pointed, np.nan, values))
         return numbers
 
     def _read(self, texts: Any, first: int) -> None:
@@ -527,9 +576,9 @@ class _Column:
             self._leading_zeros = self._leading_zeros or has_leading_zeros(values)
             self._first = self._first or values.drop_null()[0].as_py()
         if self._leading_zeros:
-            self._readings = {reading: stats for reading, stats in self._readings.items() if reading not in MARKS}
+            self.readings = {reading: stats for reading, stats in self.readings.items() if reading not in MARKS}
         self._word_counts.update(texts.filter(words).to_pylist())
-        self._add_readings({name: plain_values(read_texts(values, name)) for name in self._readings}, values, first)
+        self._add_readings({name: plain_values(read_texts(values, name)) for name in self.readings}, values, first)
 
     def _add_readings(self, numbers: dict[str, FloatArray], texts: Any, first: int) -> None:
         """Add the numbers of each reading; drop readings with too many contradictions."""
@@ -539,7 +588,7 @@ class _Column:
                 self._ambiguous = self._ambiguous or not same
         present = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False))
         for names in self._group_readings(numbers):
-            stats, values = self._readings[names[0]], numbers.get(names[0])
+            stats, values = self.readings[names[0]], numbers.get(names[0])
             stray = present if values is None else present & np.isnan(values)
             places = np.flatnonzero(stray)
             if places.size:
@@ -548,7 +597,7 @@ class _Column:
                 hopeless = stats.count == stats.n_gaps == 0 and stats.n_strays + lead >= _LEAD
                 stats.add_strays(texts, places, first)
                 if hopeless or stats.n_strays > _MAX_STRAYS:
-                    self._readings = {name: one for name, one in self._readings.items() if one is not stats}
+                    self.readings = {name: one for name, one in self.readings.items() if one is not stats}
                     continue
             if values is not None:
                 gapped = with_gaps(values, self._missing)
@@ -558,12 +607,12 @@ class _Column:
     def _group_readings(self, numbers: dict[str, FloatArray]) -> list[list[str]]:
         """Group the readings by statistics, which they share until their numbers differ."""
         groups: dict[tuple[int, int], list[str]] = {}
-        for reading, stats in self._readings.items():
+        for reading, stats in self.readings.items():
             groups.setdefault((id(stats), id(numbers.get(reading))), []).append(reading)
         owners = set[int]()
         for (owner, _), names in groups.items():
             if owner in owners:
-                self._readings |= dict.fromkeys(names, deepcopy(self._readings[names[0]]))
+                self.readings |= dict.fromkeys(names, self.readings[names[0]].copy())
             owners.add(owner)
         return list(groups.values())
 
@@ -596,7 +645,7 @@ class _Column:
             return "it has leading zeros"
         if best is None or best.n_strays > 0.2 * best.count or not best.n_strays:
             return ""
-        kind = "number" if any(self._readings.get(mark) is best for mark in MARKS) else "date"
+        kind = "number" if any(self.readings.get(mark) is best for mark in MARKS) else "date"
         return f"{next(iter(best.strays.values()))[:40]!r} is not a {kind}"
 
     def _reading(self, profile: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
@@ -607,7 +656,7 @@ class _Column:
             mark = usual if usual in marks else marks[0]
             if len(marks) == 2 and self._ambiguous and not mark_known:
                 profile.remark = "with a decimal comma these would be different numbers: pass decimal=',' (--decimal ,)"
-            stats = self._readings[mark]
+            stats = self.readings[mark]
             if self._is_text and stats.whole and max(-stats.high.value, -stats.low.value) >= _EXACT:
                 profile.remark = "its whole numbers have more than 15 digits"
                 return None
@@ -621,7 +670,7 @@ class _Column:
         return "dmy" if day else "mdy"
 
     def _finish_numbers(self, profile: ColumnProfile, reading: str, column: Any, share: float) -> None:
-        stats = self._readings[reading]
+        stats = self.readings[reading]
         profile.kind, profile.reading = "number" if reading in MARKS else "date", reading
         strays = stats.strays
         profile.missing_words, profile.strays = dict(self._word_counts), strays

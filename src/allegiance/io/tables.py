@@ -18,14 +18,15 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from allegiance._core.validation import join_names
 from allegiance.drivers import Finding
 from allegiance.notebook import count
 
 from .files import TableError, filesystem_of, is_url
 from .formats import OPENERS, Part, as_arrow, cast_column, open_bytes, wrap_errors
-from .profile import Profile, profile_of, typed_column, typed_field
+from .profile import Profile, Sentinel, profile_of, typed_column, typed_field
 from .text import Dialect, NotUtf8Error, TextFile, open_workbook
-from .values import is_text, join_names
+from .values import is_text, join_counts
 
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 
@@ -171,7 +172,7 @@ class Table:
         self._parts, self._rules = parts, rules
         self._profile: Profile | None = None
         self._findings: list[Finding] = []
-        self._sentinels: dict[str, tuple[float, int]] = {}
+        self._sentinels: dict[str, Sentinel] = {}
         self._set_columns()
 
     def _set_columns(self) -> None:
@@ -245,6 +246,26 @@ class Table:
         return sum(count for count in counts if count is not None) if None not in counts else None
 
     @property
+    def has_text(self) -> bool:
+        """Whether any column is unparsed text, whose type the profile decides."""
+        return bool(self._written)
+
+    def place_of(self, row: int) -> str:
+        """Return the file of a row, and its line in a text file or its number from 0 in the file, for messages.
+
+        Parameters
+        ----------
+        row
+            The number of a row of the table, as in :meth:`batches`.
+        """
+        for part in self._parts:
+            if part.n_kept is None or row < part.n_kept:
+                break
+            row -= part.n_kept
+        raw = part.raw_row(row)
+        return f"{part.where}, line {part.lines_of([raw])[0]:,}" if part.written else f"{part.where}, row {raw:,}"
+
+    @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns. Profiles the table if it has text."""
         return self.schema_of(self.columns, typed=True)
@@ -256,35 +277,31 @@ class Table:
         """
         if self._profile is None:
             try:
-                profile = self._scan(check_rows=self._rules["keep_rows"] == "auto" and bool(self._written))
+                profile = self._scan(first=True)
             except NotUtf8Error:
                 for part in self._parts:
                     if isinstance(part, TextFile):
                         part.fall_back()
                 self._set_columns()
-                profile = self._scan(check_rows=self._rules["keep_rows"] == "auto" and bool(self._written))
-            sentinels = {
-                name: (*column.missing, column.sentinel)
-                for name, column in profile.columns.items()
-                if column.sentinel is not None and not self._rules["keep_sentinels"]
-            }
+                profile = self._scan(first=True)
+            if not self._rules["keep_sentinels"]:
+                sentinels = {name: column.sentinel for name, column in profile.columns.items()}
+                self._sentinels = {name: one for name, one in sentinels.items() if one is not None and one.is_certain}
             self._note_rows(profile.odd_rows)
-            if profile.odd_rows or sentinels:
-                self._sentinels = {
-                    name: (values[-1], profile.columns[name].sentinel_count) for name, values in sentinels.items()
-                }
-                profile = self._scan(check_rows=False)
+            if profile.odd_rows or self._sentinels:
+                profile = self._scan(first=False)
             self._profile = profile
             # Otherwise unused memory of this pass adds to that of the next one.
             pa.default_memory_pool().release_unused()
         return self._profile
 
-    def _scan(self, *, check_rows: bool) -> Profile:
+    def _scan(self, *, first: bool) -> Profile:
+        check_rows = first and self._rules["keep_rows"] == "auto" and bool(self._written)
         missing = self._rules["missing"]
         if not isinstance(missing, Mapping):
             missing = dict.fromkeys(self.columns, missing)
         self.check_columns(missing)
-        missing = {**missing} | {name: (*missing.get(name, ()), value) for name, (value, _) in self._sentinels.items()}
+        missing = {**missing} | {name: (*missing.get(name, ()), value) for name, (value, *_) in self._sentinels.items()}
         rows = rows_of_batch(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
         batches = _regroup(self._chunks(self.columns, rows, 0, first_pass=True), rows)
         rules = {name: self._rules[name] for name in ("decimal", "dayfirst")}
@@ -292,19 +309,35 @@ class Table:
 
     def _note_rows(self, odd: dict[int, str]) -> None:
         """Leave rows out of their parts, and note their lines by reason."""
-        start = 0
         lines: dict[str, list[str]] = {}
-        for part in self._parts:
-            n_kept = part.n_kept or 0
-            own = {part.raw_row(row - start): odd[row] for row in sorted(odd) if start <= row < start + n_kept}
-            for line, reason in zip(part.lines_of(list(own)), own.values(), strict=True):
-                lines.setdefault(reason, []).append(f"{part.where} {line}" if len(self._parts) > 1 else str(line))
-            part.exclude(own)
-            start += n_kept
+        for row, line in zip(sorted(odd), self.lines_of(sorted(odd)), strict=True):
+            lines.setdefault(odd[row], []).append(line)
+        for part, rows in self._split_rows(sorted(odd)):
+            part.exclude(rows)
         for reason, places in lines.items():
             text = f"Left out {count(len(places), 'row')} ({reason}): {_lines(places)}."
             finding = Finding("rows", (), text, "--keep-rows all", "note" if reason == "empty" else "warning")
             self._findings.append(finding)
+
+    def _split_rows(self, rows: Sequence[int]) -> list[tuple[Part, list[int]]]:
+        """Return the parts that hold some rows, with the numbers of these rows in their file."""
+        start, pairs = 0, []
+        for part in self._parts:
+            stop = start + (part.n_kept or 0)
+            pairs.append((part, [part.raw_row(row - start) for row in rows if start <= row < stop]))
+            start = stop
+        return pairs
+
+    def lines_of(self, rows: Sequence[int]) -> list[str]:
+        """Return the lines of rows in their file, with the file if there are several; rows that are left out count.
+
+        Parameters
+        ----------
+        rows
+            Numbers of rows, counted from 0, in ascending order.
+        """
+        pairs = [(part, line) for part, own in self._split_rows(rows) for line in part.lines_of(own)]
+        return [f"{part.where} {line}" if len(self._parts) > 1 else str(line) for part, line in pairs]
 
     @property
     def findings(self) -> list[Finding]:
@@ -319,11 +352,12 @@ class Table:
             )
             notes.append(Finding("reading", tuple(ignored), text, level="note"))
         by_value: dict[float, dict[str, int]] = {}
-        for name, (value, n) in self._sentinels.items():
-            by_value.setdefault(value, {})[name] = n
+        for name, one in self._sentinels.items():
+            by_value.setdefault(one.value, {})[name] = one.n_rows
         for value, counts in by_value.items():
-            text = f"{value:g} counts as missing ({join_names(f'{name} {n:,}' for name, n in counts.items())})."
-            text += " It is repeated exactly and far from all other values."
+            text = (
+                f"{value:g} counts as missing in {join_counts(counts)}: it is repeated and far from all other values."
+            )
             notes.append(Finding("sentinel", tuple(counts), text, "--keep-sentinels"))
         return list(dict.fromkeys([*self._findings, *notes]))
 

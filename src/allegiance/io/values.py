@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import MISSING_WORDS, AnyArray, BoolArray, FloatArray
+from allegiance._core.validation import MISSING_WORDS, AnyArray, BoolArray, FloatArray, join_names
 
 from .files import TableError
 
@@ -118,6 +118,11 @@ def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
     """Return a mask of the trimmed texts that mean missing; null is false."""
     words = pa.array(sorted({*MISSING_WORDS, *more}), texts.type)
     return pc.fill_null(pc.is_in(pc.utf8_lower(texts), value_set=words), False)
+
+
+def first_row(column: Any, text: str) -> int:
+    """Return the number of the first row of a column with a trimmed text."""
+    return int(pc.index(trim_texts(without_dictionary(column)), text).as_py())
 
 
 def first_unread(texts: Any, read: Any) -> str | None:
@@ -277,9 +282,6 @@ def _whole_or_text(column: Any, name: str, where: str) -> Any:
     return texts
 
 
-def join_names(names: Iterable[str], most: int = 12) -> str:
-    """Join the first ``most`` names, and state the number of others."""
-    every = list(names)
-    n_listed = most if len(every) > most + 1 else len(every)
-    more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
-    return ", ".join(every[:n_listed]) + more
+def join_counts(counts: Mapping[str, int]) -> str:
+    """Return names with their counts, largest first."""
+    return join_names(f"{name} ({count:,})" for name, count in sorted(counts.items(), key=lambda item: -item[1]))

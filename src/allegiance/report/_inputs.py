@@ -39,10 +39,7 @@ _BLOCK = 4_000_000
 
 
 class Images:
-    """One image for each point: an array of pixels, which may be on disk (``numpy.memmap``), or paths of files.
-
-    Bytes stay unchanged; other numbers are scaled by the smallest and largest number of all images.
-    """
+    """One image for each point: an array of pixels, possibly on disk, or paths of files."""
 
     def __init__(self, source: AnyArray | list[Path | None]) -> None:
         self._source = source

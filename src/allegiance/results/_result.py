@@ -604,13 +604,13 @@ class AffinityResult(CardMixin):
 def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityResult:
     """Return one result for the points of several, which come from the same scorer."""
     first = parts[0]
-    joined: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("affinity", "standard_error", "label", "_empty_cell", "_residual", "_codes", "_engine_codes")
     }
     if first.clusters is not None:
-        joined["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
-        joined["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
+        arrays["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
+        arrays["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
 
     def joined_distances(which: int) -> FloatArray:
         return np.concatenate([part._distances.value[which] for part in parts])
@@ -620,7 +620,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
         _how=replace(first._how, seconds=sum(part._how.seconds for part in parts)),
         _distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
         _frame_like=frame,
-        **joined,
+        **arrays,
     )
 
 

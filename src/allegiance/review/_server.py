@@ -160,8 +160,8 @@ class Review:
     @property
     def labels(self) -> AnyArray:
         """(n,) the labels after the decisions so far."""
-        moved = [{**record, "row": self._row_of[number]} for number, record in self._log.final.items()]
-        return np.asarray(apply_decisions(self._result.label, moved))
+        decisions = [{**record, "row": self._row_of[number]} for number, record in self._log.final.items()]
+        return np.asarray(apply_decisions(self._result.label, decisions))
 
     def _open_browser(self) -> None:
         """Open the page through a private file, since other users can see the command line of a browser."""
