@@ -1,8 +1,8 @@
 """False alarms and hits of the table checks: python -m benchmarks.table_flags [FOLDER ...].
 
-Base tables are the real ones of scikit-learn and statsmodels, and the CSV files of the folders. They are checked as they
-are (every warning is listed, to be judged by hand), and then with one planted problem at a time. Tables at even places of
-the sorted list served to choose thresholds, the others to evaluate them.
+Base tables are the real ones of scikit-learn and statsmodels, and the CSV files of the folders. They are checked as
+they are (every warning is listed, to be judged by hand), and then with one planted problem at a time. Tables at even
+places of the sorted list served to choose thresholds, the others to evaluate them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ import pandas as pd
 
 from allegiance.io import propose
 
-_STATSMODELS = """anes96 cancer ccard china_smoking committee copper cpunish engel fair fertility grunfeld heart
-    longley macrodata modechoice nile randhie scotland spector stackloss star98 statecrime strikes sunspots""".split()
+_STATSMODELS = (
+    "anes96|cancer|ccard|china_smoking|committee|copper|cpunish|engel|fair|fertility|grunfeld|heart|longley|macrodata|"
+    "modechoice|nile|randhie|scotland|spector|stackloss|star98|statecrime|strikes|sunspots"
+)
 _SKLEARN = ("iris", "wine", "breast_cancer", "diabetes", "linnerud")
 #: Cells of a table as text, header first.
 Lines = list[list[str]]
@@ -32,7 +34,7 @@ def base_tables(folders: list[str]) -> Iterator[tuple[str, Lines]]:
         name: import_module("sklearn.datasets").__dict__[f"load_{name}"](as_frame=True).frame for name in _SKLEARN
     }
     datasets = import_module("statsmodels.datasets")
-    frames |= {name: getattr(datasets, name).load_pandas().data for name in _STATSMODELS}
+    frames |= {name: getattr(datasets, name).load_pandas().data for name in _STATSMODELS.split("|")}
     for path in sorted(path for folder in folders for path in Path(folder).glob("*.csv")):
         frames[path.stem] = pd.read_csv(path, sep=None, engine="python")
     for name in sorted(frames):
@@ -79,15 +81,16 @@ def plant_cells(value: str, share: float, kind: str, fits: Callable[[np.ndarray]
     return plant
 
 
-def statistic(name: str, function: Callable[[np.ndarray], float]) -> Callable[[Lines, np.random.Generator], list[str]]:
-    """Return a function that makes a row of a statistic, with its name in the first column."""
+def statistic(name: str, function: Callable[[np.ndarray], float]) -> Callable[..., object]:
+    """Return a function that adds a column of names, and a row of a statistic at the end."""
 
-    def make(lines: Lines, rng: np.random.Generator) -> list[str]:
-        columns = numbers(lines)
+    def plant(lines: Lines, rng: np.random.Generator) -> tuple[Lines, str, str] | None:
+        columns = {i: column for i, column in numbers(lines).items() if column.min() >= 0}
         cells = [f"{function(columns[i]):.6g}" if i in columns else "" for i in range(len(lines[0]))]
-        return [name, *cells[1:]] if len(columns) > 2 and 0 not in columns else []
+        named = [["name", *lines[0]], *([f"row {i}", *line] for i, line in enumerate(lines[1:]))]
+        return ([*named, [name, *cells]], "rows", str(len(lines) + 1)) if len(columns) > 2 else None
 
-    return make
+    return plant
 
 
 def copy_column(lines: Lines, rng: np.random.Generator) -> tuple[Lines, str, str] | None:
@@ -121,8 +124,8 @@ PROBLEMS = {
     "repeated header": plant_row(lambda lines, rng: lines[0], middle=True),
     "empty row": plant_row(lambda lines, rng: [""] * len(lines[0]), middle=True),
     "footnote": plant_row(lambda lines, rng: ["Source: own survey", *[""] * (len(lines[0]) - 1)]),
-    "total": plant_row(statistic("Total", np.sum)),
-    "mean": plant_row(statistic("Mean", np.mean)),
+    "total": statistic("Total", np.sum),
+    "mean": statistic("Mean", np.mean),
     "-999": plant_cells("-999", 0.03, "sentinel", positive),
     "9999": plant_cells("9999", 0.03, "sentinel", lambda column: positive(column) and column.max() < 2_000),
     "-1": plant_cells("-1", 0.2, "sentinel", whole),
@@ -166,13 +169,8 @@ def main() -> None:
                 if not is_hit and half == "tuning":
                     print(f"  missed in {name}: {problem} ({expected}); {[one[1] for one in new]}")
     for half in ("tuning", "evaluation"):
-        total = (
-            sum(n for (_, where), n in hits.items() if where == half),
-            sum(n for (_, w), n in tries.items() if w == half),
-        )
-        print(
-            f"{half}: warnings on {alarms[half]} of {clean[half]} tables as they are, {total[0]} of {total[1]} problems hit"
-        )
+        n_hits, n_tries = (sum(n for (_, where), n in counts.items() if where == half) for counts in (hits, tries))
+        print(f"{half}: warnings on {alarms[half]} of {clean[half]} tables, {n_hits} of {n_tries} problems flagged")
         print(", ".join(f"{problem} {hits[problem, half]}/{tries[problem, half]}" for problem in PROBLEMS))
 
 

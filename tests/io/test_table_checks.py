@@ -114,7 +114,7 @@ def test_numbers_that_may_mean_missing_are_flagged_and_kept(tmp_path, rows, valu
     assert [(one.columns, one.level) for one in flags] == ([((column,), "warning")] if is_flagged else [])
     if is_flagged and not is_certain:
         assert flags[0].remedy == f'--missing "{column}={value}"'
-        assert not propose(tmp_path / "t.csv", missing={column: [int(value)]}).findings[0].level == "warning"
+        assert propose(tmp_path / "t.csv", missing={column: [int(value)]}).findings[0].level == "note"
     assert sum(one.n_missing for one in plan.columns) == (20 if is_certain else 0)
 
 

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from allegiance._core.validation import FloatArray, IntArray, join_names
 from allegiance.drivers import Finding, duplicates_text, quote_option, same_content
 from allegiance.io import TableError
-from allegiance.notebook import count
 
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, missing_message
 from .profile import ColumnProfile, Profile, is_counter_name, is_id_name

@@ -432,7 +432,7 @@ class _Stats:
                 continue
             if gap > (_ZERO_GAP if value == 0 else _GAP):
                 return Sentinel(value, n, True)
-            is_code = value == -1 and end.has_odd_sign and self.whole and n > 3 * end.next_count
+            is_code = value == -1 and end.has_odd_sign and self.whole and n > 1.5 * end.next_count
             if is_code or (value == 0 and gap > _SUSPECT_GAP and self.low.value == 0):
                 return Sentinel(value, n, False)
         return None
