@@ -103,9 +103,9 @@ sys.meta_path.insert(0, Missing())
     ],
     ids=["polars in and out", "NumPy in and a summary out", "saved models"],
 )
-def test_what_needs_no_frame_library(missing, statements, said):
-    found = run(WITHOUT.format(missing=missing) + textwrap.dedent(statements))
-    assert all(text in found for text in said)
+def test_what_needs_no_frame_library(missing, statements, message):
+    actual = run(WITHOUT.format(missing=missing) + textwrap.dedent(statements))
+    assert all(text in actual for text in message)
 
 
 #: Every engine, in one, few and many dimensions, over every domain, with inputs of every kind.
@@ -197,11 +197,11 @@ def test_the_command_remarks_on_compiling_if_it_is_verbose(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
     command = [Path(sys.executable).parent / "allegiance", "score", tmp_path / "points.csv", "--labels", "cluster"]
 
-    def said(*options: str) -> str:
+    def message(*options: str) -> str:
         done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, check=True)
         return done.stderr
 
-    assert REMARK in said("--verbose")
-    assert REMARK not in said("--verbose")
+    assert REMARK in message("--verbose")
+    assert REMARK not in message("--verbose")
     shutil.rmtree(tmp_path / "kernels")
-    assert REMARK not in said()
+    assert REMARK not in message()

@@ -91,7 +91,7 @@ def test_all_three_with_an_estimator(toys, tmp_path):
     loaded = load(tmp_path / "toy.scorer")
     for again in (clone(scorer).fit(X), pickle.loads(pickle.dumps(scorer)), loaded):
         np.testing.assert_array_equal(again.transform(X), scorer.transform(X))
-    search = GridSearchCV(scorer, {"influence__factor": [0.5, 2.0]}, scoring=lambda found, X: 1.0, cv=2).fit(X)
+    search = GridSearchCV(scorer, {"influence__factor": [0.5, 2.0]}, scoring=lambda actual, X: 1.0, cv=2).fit(X)
     assert search.best_estimator_.influence == toys.Stretched(search.best_params_["influence__factor"])
     assert (loaded.influence, loaded.domain, loaded.engine) == (toys.Stretched(3.0), toys.Cube(0.1), toys.Grid(40))
 

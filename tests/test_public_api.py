@@ -68,16 +68,16 @@ def public(name: str) -> Any:
 
 def sections(docstring: str) -> dict[str, list[str]]:
     """Split a NumPy docstring into its sections, a title followed by a line of dashes."""
-    found: dict[str, list[str]] = {"": []}
+    actual: dict[str, list[str]] = {"": []}
     lines = inspect.cleandoc(docstring).splitlines()
     title = ""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if following and set(following) == {"-"}:
             title = line
-            found[title] = []
+            actual[title] = []
         elif not (line and set(line) == {"-"}):
-            found[title].append(line)
-    return found
+            actual[title].append(line)
+    return actual
 
 
 def described(section: list[str]) -> list[str]:
@@ -98,8 +98,8 @@ class TestNames:
 
     @pytest.mark.parametrize(("module", "names"), MODULES.items())
     def test_public_modules_export_exactly_these(self, module, names):
-        found = public(module).__all__
-        assert set(names) <= set(found) if module in SHARED else sorted(found) == sorted(names)
+        actual = public(module).__all__
+        assert set(names) <= set(actual) if module in SHARED else sorted(actual) == sorted(names)
 
     def test_a_result_has_exactly_these_attributes_and_methods(self):
         result = allegiance.AffinityResult
@@ -107,11 +107,11 @@ class TestNames:
         assert {name for name in members if not name.startswith("_")} == {*ATTRIBUTES, *METHODS}
 
     def test_a_scorer_has_exactly_these_methods(self):
-        found = {name for name in vars(allegiance.AffinityScorer) if not name.startswith("_")}
+        actual = {name for name in vars(allegiance.AffinityScorer) if not name.startswith("_")}
         expected = {"affinity", "fit", "fit_affinity", "fit_predict", "fit_transform", "get_feature_names_out"}
         expected |= {"get_metadata_routing", "predict", "score", "score_samples", "transform"}
         expected |= {"from_dict", "keep_baseline", "prepare", "profile", "save", "score_arrow", "to_dict"}
-        assert found == expected
+        assert actual == expected
 
     @pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES, *RETURNED])
     def test_a_name_loads_once_and_knows_itself(self, name):
@@ -149,9 +149,9 @@ class TestDocstrings:
         members = [item for base in ours for item in vars(base).items() if not item[0].startswith("_")]
         kinds = (property, cached_property, classmethod, staticmethod)
         methods = [
-            (found, member) for found, member in members if inspect.isfunction(member) or isinstance(member, kinds)
+            (actual, member) for actual, member in members if inspect.isfunction(member) or isinstance(member, kinds)
         ]
-        assert [found for found, member in methods if not (member.__doc__ or "").strip()] == []
+        assert [actual for actual, member in methods if not (member.__doc__ or "").strip()] == []
 
 
 class TestDefaults:
@@ -192,15 +192,15 @@ class TestDefaults:
 def modules_with_examples() -> list[str]:
     """Return the names of all modules of the package whose source holds an example; none is imported for it."""
     folder = Path(allegiance.__file__).parent
-    found = [path.relative_to(folder.parent) for path in folder.rglob("*.py") if ">>> " in path.read_text()]
-    return sorted(".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in found)
+    actual = [path.relative_to(folder.parent) for path in folder.rglob("*.py") if ">>> " in path.read_text()]
+    return sorted(".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in actual)
 
 
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_examples_run(name):
     runner = doctest.DocTestRunner()
-    said: list[str] = []
+    message: list[str] = []
     for example in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name, globs={}):
-        runner.run(example, out=said.append)
+        runner.run(example, out=message.append)
     assert runner.tries > 0
-    assert runner.failures == 0, "".join(said)
+    assert runner.failures == 0, "".join(message)

@@ -44,8 +44,8 @@ def test_prepared_models_and_many_threads_change_no_score(model, scorer, rows):
     np.testing.assert_array_equal(prepared.affinity, expected.affinity)
     np.testing.assert_array_equal(prepared.trust, expected.trust)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda row: float(scorer.affinity(rows.iloc[[row]]).trust[0]), range(60)))
-    np.testing.assert_array_equal(found, expected.trust[:60])
+        actual = list(pool.map(lambda row: float(scorer.affinity(rows.iloc[[row]]).trust[0]), range(60)))
+    np.testing.assert_array_equal(actual, expected.trust[:60])
 
 
 def _score_in_child(scorer, rows, results):
@@ -61,12 +61,12 @@ def test_forked_workers_score_with_a_model_that_was_loaded_before(scorer, rows):
     workers = [context.Process(target=_score_in_child, args=(scorer, rows[:40], results)) for _ in range(2)]
     for worker in workers:
         worker.start()
-    found = [results.get(timeout=60) for _ in workers]
+    actual = [results.get(timeout=60) for _ in workers]
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0
     expected = scorer.affinity(rows[:40]).trust.tolist()
-    assert found == [expected, expected]
+    assert actual == [expected, expected]
 
 
 def test_one_row_as_a_dict_or_a_frame_gives_the_bits_of_a_table(model, rows):

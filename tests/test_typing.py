@@ -57,7 +57,7 @@ labels = [0, 0, 1]
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def message(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What mypy says about each line, in one run, for it reads the whole package first."""
     folder = tmp_path_factory.mktemp("typing")
     lines = [*HEAD.splitlines(), *CALLS, *(f"reveal_type({call})" for call in TYPES)]
@@ -71,25 +71,25 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         check=False,
     )
     assert "program.py" in done.stdout, done.stdout + done.stderr
-    found = dict.fromkeys(lines, "")
+    actual = dict.fromkeys(lines, "")
     for number, message in re.findall(r"^program\.py:(\d+): (.*)$", done.stdout, flags=re.MULTILINE):
-        found[lines[int(number) - 1]] += message + "\n"
-    return found
+        actual[lines[int(number) - 1]] += message + "\n"
+    return actual
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
-def test_wrong_calls_are_found_and_right_ones_accepted(said, call):
+def test_wrong_calls_are_found_and_right_ones_accepted(message, call):
     expected = CALLS[call]
-    assert (said[call] == "") if expected is None else (expected in said[call]), said[call]
+    assert (message[call] == "") if expected is None else (expected in message[call]), message[call]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", TYPES)
-def test_results_have_their_type(said, call):
-    assert re.search(rf'Revealed type is "[\w.]*\b({TYPES[call]})"', said[f"reveal_type({call})"])
+def test_results_have_their_type(message, call):
+    assert re.search(rf'Revealed type is "[\w.]*\b({TYPES[call]})"', message[f"reveal_type({call})"])
 
 
 @pytest.mark.slow
-def test_the_program_itself_is_fine(said):
-    assert [line for line in HEAD.splitlines() if said[line]] == []
+def test_the_program_itself_is_fine(message):
+    assert [line for line in HEAD.splitlines() if message[line]] == []

@@ -208,20 +208,20 @@ class Pool(NamedTuple):
         known: dict[tuple[bytes, bytes], int] = {}
         columns: list[int] = []
         numbers: list[IntArray] = []
-        joined = sp.csc_array(sp.hstack(memberships, format="csc"))
-        joined.sort_indices()
+        stacked = sp.csc_array(sp.hstack(memberships, format="csc"))
+        stacked.sort_indices()
         for partition in memberships:
             first = sum(each.size for each in numbers)
             numbers.append(np.empty(partition.shape[1], dtype=np.int64))
             for i in range(partition.shape[1]):
-                part = slice(joined.indptr[first + i], joined.indptr[first + i + 1])
-                key = (joined.indices[part].tobytes(), joined.data[part].tobytes())
+                part = slice(stacked.indptr[first + i], stacked.indptr[first + i + 1])
+                key = (stacked.indices[part].tobytes(), stacked.data[part].tobytes())
                 if key not in known:
                     known[key] = len(columns)
                     columns.append(first + i)
                 numbers[-1][i] = known[key]
         masses = [np.asarray(partition.sum(axis=0), dtype=np.float64).ravel() for partition in memberships]
-        return cls(sp.csr_array(joined[:, columns]), numbers, masses)
+        return cls(sp.csr_array(stacked[:, columns]), numbers, masses)
 
 
 def lift_kernel(kernel: Any, X: Rows) -> Kernel:
@@ -241,10 +241,7 @@ def lift_kernel(kernel: Any, X: Rows) -> Kernel:
 
 
 def median_distance(X: Rows, metric: str) -> float:
-    """Return the median distance between rows of X (n, d), of a fixed sample of 1,000 if there are more.
-
-    Where most rows coincide, the median of the positive distances; 1 if there are none.
-    """
+    """Return the median distance between rows, or between those that differ; of 1,000 rows if there are more."""
     rows = X
     if X.shape[0] > _SAMPLE:
         rows = X[np.sort(stream(0, *b"median distance").permutation(X.shape[0])[:_SAMPLE])]

@@ -35,7 +35,7 @@ def inverse(A: np.ndarray) -> np.ndarray:
 
 
 def descendants(cls: type) -> set[type]:
-    return {cls, *(found for child in cls.__subclasses__() for found in descendants(child))}
+    return {cls, *(actual for child in cls.__subclasses__() for actual in descendants(child))}
 
 
 #: Every class of parameters of the package, so that a new one cannot dodge; bases are not dataclasses themselves.
@@ -180,7 +180,7 @@ def test_a_search_over_a_parameter_of_a_parameter(rng):
     counts = rng.poisson([[8, 1, 1], [1, 8, 1], [1, 1, 8]] * 20).astype(float) + 0.5
     grid = {"influence__smoothing": [0.0, 0.5, 5.0], "estimator__n_clusters": [2, 3]}
     scorer = AffinityScorer(KMeans(n_init=1, random_state=0), influence=KL(), eps=0.2)
-    search = GridSearchCV(scorer, grid, scoring=lambda found, X: found.score_samples(X).mean(), cv=2).fit(counts)
+    search = GridSearchCV(scorer, grid, scoring=lambda actual, X: actual.score_samples(X).mean(), cv=2).fit(counts)
     scores = search.cv_results_["mean_test_score"]
     assert len(scores) == 6
     assert np.ptp(scores) > 0.001, "the smoothing must matter, and no score be NaN"

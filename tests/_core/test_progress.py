@@ -53,9 +53,9 @@ def test_tqdm_is_told_how_far_the_work_is(monkeypatch):
     steps = []
 
     class Bar:
-        def __init__(self, *, total, initial, **_):
-            assert (total, initial) == (150, 50)
-            self.n = initial
+        def __init__(self, *, total, **_):
+            assert total == 100
+            self.n = 0
 
         def update(self, items):
             self.n += items
@@ -69,15 +69,15 @@ def test_tqdm_is_told_how_far_the_work_is(monkeypatch):
 
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=Bar))
-    work(True, total=150, done=50)
+    work(True)
     assert steps == [25, 25, 25, 25, "closed"]
 
 
 def test_a_callback_is_called_each_time_and_nothing_is_shown(capsys):
-    seen: list[Progress] = []
-    work(seen.append, total=150, unit="rows", done=50)
-    assert [look.rows for look in seen] == [75, 100, 125, 150]
-    assert all(look.total == 150 and look.rate > 0 for look in seen)
+    snapshots: list[Progress] = []
+    work(snapshots.append, unit="rows")
+    assert [snapshot.rows for snapshot in snapshots] == [25, 50, 75, 100]
+    assert all(snapshot.total == 100 and snapshot.rate > 0 for snapshot in snapshots)
     assert capsys.readouterr() == ("", "")
 
 
@@ -110,11 +110,11 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.filterwarnings("ignore")
 def test_everything_that_takes_long_can_say_how_far_it_is(name, tmp_path, capsys):
-    seen: list[Progress] = []
-    LONG[name](tmp_path, seen.append)
-    assert seen
-    assert all(isinstance(look, Progress) for look in seen)
-    assert seen[-1].total is None or seen[-1].rows == seen[-1].total
+    snapshots: list[Progress] = []
+    LONG[name](tmp_path, snapshots.append)
+    assert snapshots
+    assert all(isinstance(snapshot, Progress) for snapshot in snapshots)
+    assert snapshots[-1].total is None or snapshots[-1].rows == snapshots[-1].total
     assert capsys.readouterr().err == ""
 
 
@@ -156,6 +156,6 @@ def test_a_remark_reaches_only_those_who_watch(capsys):
     with progress(2, "work", lambda _: None) as advance:
         remark("into the void")
         advance(2)
-    said = capsys.readouterr().err
-    assert "a reason\n" in said
-    assert "void" not in said
+    message = capsys.readouterr().err
+    assert "a reason\n" in message
+    assert "void" not in message

@@ -45,10 +45,10 @@ def test_threads_are_shared_by_calls() -> None:
 
 
 def test_small_jobs_stay_in_this_thread() -> None:
-    seen = []
+    threads = []
     for settings in ({"products": 100}, {"least": 600}):
-        for_row_blocks(lambda rows: seen.append(threading.get_ident()), 1000, 2, **settings)
-    assert seen == 2 * [threading.get_ident()]
+        for_row_blocks(lambda rows: threads.append(threading.get_ident()), 1000, 2, **settings)
+    assert threads == 2 * [threading.get_ident()]
 
 
 def test_an_error_reaches_the_caller() -> None:

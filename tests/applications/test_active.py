@@ -176,9 +176,9 @@ def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
     centers = NearestCenters.of(seeds, 1)
 
     def work(rows):
-        found = stability(fit_to_centers(seeds, rows[centers.extreme_rows(rows)], 0, 1), rows)
+        actual = stability(fit_to_centers(seeds, rows[centers.extreme_rows(rows)], 0, 1), rows)
         centers.assign(rows)
-        return found
+        return actual
 
     work(X[:100])
     peaks = []

@@ -35,8 +35,8 @@ def compared(blobs):
     """The clusterings of the blobs that are compared, and their comparison."""
     X, truth = blobs
     moved = np.append(truth[:-1], 1)
-    given = {"truth": truth, "moved": moved, "k-means": KMeans(3, n_init=5, random_state=0)}
-    return given, compare_clusterings(X, given, scorer=SCORER)
+    candidates = {"truth": truth, "moved": moved, "k-means": KMeans(3, n_init=5, random_state=0)}
+    return candidates, compare_clusterings(X, candidates, scorer=SCORER)
 
 
 class TestKnownTruth:
@@ -55,8 +55,8 @@ class TestKnownTruth:
 
     def test_more_clusters_than_there_are_lose_trust(self, blobs):
         X, truth = blobs
-        given = {"nine": KMeans(9, random_state=0, n_init=1), "three": truth}
-        comparison = compare_clusterings(X, given, scorer=SCORER)
+        candidates = {"nine": KMeans(9, random_state=0, n_init=1), "three": truth}
+        comparison = compare_clusterings(X, candidates, scorer=SCORER)
         assert comparison.best == "three"
         assert comparison.above_chance[0] < 0.9 < comparison.above_chance[1]
 
@@ -72,9 +72,9 @@ class TestKnownTruth:
 class TestAgainstTheLongWay:
     def test_results_are_those_of_trust(self, blobs, compared):
         X, _ = blobs
-        given, comparison = compared
-        assert not hasattr(given["k-means"], "labels_")
-        labels = given | {"k-means": given["k-means"].fit_predict(X)}
+        candidates, comparison = compared
+        assert not hasattr(candidates["k-means"], "labels_")
+        labels = candidates | {"k-means": candidates["k-means"].fit_predict(X)}
         assert comparison.names == list(labels)
         for j, (name, each) in enumerate(labels.items()):
             alone = trust(X, each, n_resamples=5, random_state=7)
@@ -85,8 +85,8 @@ class TestAgainstTheLongWay:
 
     def test_best_row_by_row(self, rng):
         X = rng.normal(size=(40, 3))
-        given = {"three": np.arange(40) % 3, "five": np.arange(40) % 5}
-        comparison = compare_clusterings(X, given, scorer=SCORER)
+        candidates = {"three": np.arange(40) % 3, "five": np.arange(40) % 5}
+        comparison = compare_clusterings(X, candidates, scorer=SCORER)
         for row in range(40):
             above = {}
             for name, result in comparison.results.items():
@@ -135,10 +135,10 @@ class TestCandidates:
 
     def test_noise_has_no_label_to_trust(self, blobs):
         X, truth = blobs
-        given = {"dbscan": DBSCAN(eps=2.0), "truth": truth}
-        comparison = compare_clusterings(X, given, scorer=SCORER)
-        sparse = compare_clusterings(sp.csr_array(X), given, scorer=AffinityScorer(calibration=3))
-        dense = compare_clusterings(X, given, scorer=AffinityScorer(calibration=3))
+        candidates = {"dbscan": DBSCAN(eps=2.0), "truth": truth}
+        comparison = compare_clusterings(X, candidates, scorer=SCORER)
+        sparse = compare_clusterings(sp.csr_array(X), candidates, scorer=AffinityScorer(calibration=3))
+        dense = compare_clusterings(X, candidates, scorer=AffinityScorer(calibration=3))
         np.testing.assert_allclose(sparse.trust, dense.trust, atol=1e-6)
         assert comparison.results["dbscan"].label[-1] == -1
         assert np.isnan(comparison.trust[-1, 0])
@@ -152,11 +152,11 @@ class TestShown:
         X, truth = blobs
         index = pd.Index([f"p{i}" for i in range(61)])
         names = np.array(["red", "green", "blue"])[truth]
-        given = {"numbers": truth, "names": names}
-        comparison = compare_clusterings(pd.DataFrame(X, index=index, columns=["x", "y"]), given, scorer=SCORER)
+        candidates = {"numbers": truth, "names": names}
+        comparison = compare_clusterings(pd.DataFrame(X, index=index, columns=["x", "y"]), candidates, scorer=SCORER)
         frame = comparison.frame()
         assert list(frame.columns) == [
-            *[f"{what}_{name}" for name in given for what in ("label", "trust", "verdict")],
+            *[f"{what}_{name}" for name in candidates for what in ("label", "trust", "verdict")],
             "best",
             "n_firm",
         ]

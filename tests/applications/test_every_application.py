@@ -173,14 +173,14 @@ def test_values_of_a_curve_are_numbers():
 def test_a_bad_candidate_is_named(labels):
     with pytest.raises((TypeError, ValueError), match="labels") as caught:
         compare_clusterings(FEW, {"good": GROUPS, "bad one": labels})
-    said = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
-    assert "'bad one'" in said
+    message = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+    assert "'bad one'" in message
 
 
 @each_estimator
 def test_clusters_are_the_same_in_single_precision(estimator):
-    found = [estimator(n_clusters=4, random_state=0).fit(data).labels_ for data in (X, SINGLE)]
-    assert adjusted_rand_score(*found) == 1.0
+    actual = [estimator(n_clusters=4, random_state=0).fit(data).labels_ for data in (X, SINGLE)]
+    assert adjusted_rand_score(*actual) == 1.0
 
 
 def test_figures_are_nearly_the_same_in_single_precision():
@@ -190,5 +190,5 @@ def test_figures_are_nearly_the_same_in_single_precision():
     double, single = (compare_clusterings(data, {"k-means": clusterer, "truth": LABELS}).trust for data in (X, SINGLE))
     np.testing.assert_allclose(single, double, atol=1e-4)
     assert (validate_consensus(SINGLE, [LABELS], LABELS).gain == 0).all()
-    found = [stability_curve(data, clusterer, (3, 4, 5), n_references=3).suggestion for data in (X, SINGLE)]
-    assert found == [4, 4]
+    actual = [stability_curve(data, clusterer, (3, 4, 5), n_references=3).suggestion for data in (X, SINGLE)]
+    assert actual == [4, 4]

@@ -138,9 +138,9 @@ class TestAgainstTheLongWay:
         curve = stability_curve(X, KMeans(n_init=2, random_state=5), (2, 3), **FAST)
         for i, k in enumerate((2, 3)):
             clusterer = KMeans(k, n_init=2, random_state=5)
-            found = replicate(X, clusterer.fit_predict(X), clusterer, calibration=Calibration(6), seed=0, share=1 / 3)
-            np.testing.assert_array_equal(curve.by_resample[i], found.above_chance)
-            assert curve.above_chance[i] == pytest.approx(np.median(found.above_chance))
+            actual = replicate(X, clusterer.fit_predict(X), clusterer, calibration=Calibration(6), seed=0, share=1 / 3)
+            np.testing.assert_array_equal(curve.by_resample[i], actual.above_chance)
+            assert curve.above_chance[i] == pytest.approx(np.median(actual.above_chance))
 
     def test_same_seed_same_curve_whatever_the_threads_and_the_order_of_rows(self, rng):
         X = rng.normal(size=(80, 4))
@@ -156,23 +156,23 @@ class TestAgainstTheLongWay:
         assert (first.reference != other.reference).any()
 
     def test_many_rows_are_sampled(self, rng):
-        seen = set()
+        sizes = set()
 
         class Counting(KMeans):
             def fit(self, X, y=None, sample_weight=None):
-                seen.add(len(X))
+                sizes.add(len(X))
                 return super().fit(X)
 
         stability_curve(rng.normal(size=(2500, 2)), Counting(n_init=1), [2], **QUICK)
-        assert max(seen) == 2000
+        assert max(sizes) == 2000
 
 
 class TestReference:
     def test_principal_axes_follow_a_subspace(self, rng):
         X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5))
         X = X + 0.01 * rng.normal(size=X.shape)
-        drawn = uniform_in_box(X, reference_axes(X), rng)
-        lengths = np.linalg.svd(drawn - drawn.mean(axis=0), compute_uv=False)
+        rows = uniform_in_box(X, reference_axes(X), rng)
+        lengths = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False)
         assert lengths[2] < 0.05 * lengths[1]
 
     def test_columns_are_kept_where_their_box_is_smaller(self):
@@ -185,13 +185,13 @@ class TestReference:
     def test_fills_the_box_and_no_more(self, rng, shape):
         X = rng.normal(size=shape) + 50.0
         axes = reference_axes(X)
-        drawn = uniform_in_box(X, axes, rng)
-        along, own = drawn @ axes.T, X @ axes.T
+        rows = uniform_in_box(X, axes, rng)
+        along, own = rows @ axes.T, X @ axes.T
         assert (along >= own.min(axis=0) - 1e-9).all()
         assert (along <= own.max(axis=0) + 1e-9).all()
         # What X does not vary in stays as it is.
         rest = np.eye(shape[1]) - axes.T @ axes
-        np.testing.assert_allclose(drawn @ rest, np.broadcast_to(X.mean(axis=0) @ rest, shape), atol=1e-9)
+        np.testing.assert_allclose(rows @ rest, np.broadcast_to(X.mean(axis=0) @ rest, shape), atol=1e-9)
 
     def test_stays_positive_for_a_divergence_that_needs_it(self, rng):
         X = rng.poisson(5.0, size=(60, 3)) + 1.0
@@ -231,17 +231,17 @@ class TestSplitAndMerged:
     def test_known_faults_are_named(self, seed):
         X, labels = blobs_with_known_faults(seed)
         kmeans = KMeans(4, n_init=3, random_state=0)
-        found = split_and_merged(X, labels, kmeans)
-        assert found["problem"].tolist() == ["over-split", "over-split", "", "merged"]
-        assert found["partner"].tolist() == ["b", "a", "", ""]
-        assert found["points"].tolist() == [50, 50, 100, 200]
-        assert (found["jaccard"] > 0.75).tolist() == [False, False, True, False]
-        assert found["jaccard_together"].dropna().min() > 0.75
+        actual = split_and_merged(X, labels, kmeans)
+        assert actual["problem"].tolist() == ["over-split", "over-split", "", "merged"]
+        assert actual["partner"].tolist() == ["b", "a", "", ""]
+        assert actual["points"].tolist() == [50, 50, 100, 200]
+        assert (actual["jaccard"] > 0.75).tolist() == [False, False, True, False]
+        assert actual["jaccard_together"].dropna().min() > 0.75
         noisy = np.where(np.arange(400) % 10 == 0, -1, np.unique(labels, return_inverse=True)[1])
         without = split_and_merged(X, noisy, kmeans)
         assert without["cluster"].tolist() == [0, 1, 2, 3]
         assert without["points"].sum() == 360
-        assert without["problem"].tolist() == found["problem"].tolist()
+        assert without["problem"].tolist() == actual["problem"].tolist()
 
     @pytest.mark.parametrize(("centers", "k"), [(5, 5), (1, 5)])
     def test_no_false_alarms(self, centers, k):

@@ -30,8 +30,8 @@ def violations(browser, ignore=()):
     ``ignore`` names rules that do not matter to the page.
     """
     browser.run(files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    found = browser.driver.execute_async_script(_RUN, RULES)
-    return [f"{rule}: {said}: {'; '.join(nodes[:5])}" for rule, said, nodes in found if rule not in ignore]
+    actual = browser.driver.execute_async_script(_RUN, RULES)
+    return [f"{rule}: {message}: {'; '.join(nodes[:5])}" for rule, message, nodes in actual if rule not in ignore]
 
 
 def walk(browser, most=200):

@@ -108,12 +108,38 @@ def test_damaged_files_are_named_or_skipped(parts, tmp_path):
     content[4:2000] = bytes(1996)
     (parts / "1.parquet").write_bytes(content)
     words = ["score", parts, "--model", tmp_path / "m.model", "-o", f"{tmp_path / 'out'}/"]
-    assert "1.parquet" in call(*words, code=1).stderr
+    assert "1.parquet is damaged in row group 0 of 1 (rows 0 to 299)" in call(*words, code=1).stderr
     result = call(*words, "--on-error", "skip", "--json")
     found = json.loads(result.stdout)
     assert [path.rpartition("/")[2] for path in found["skipped"]] == ["1.parquet"]
     assert found["rows"] == 600
     assert "1.parquet was skipped" in result.stderr
+
+
+def test_a_bad_cell_is_named_with_file_and_row(parts, tmp_path):
+    frame = pd.read_parquet(parts / "1.parquet").astype({"a": str})
+    frame.loc[frame.index[17], "a"] = "oops"
+    frame.to_parquet(parts / "1.parquet")
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    model = ["--model", tmp_path / "m.model"]
+    for way in ("--stream", "--in-memory"):
+        text = call("score", parts, *model, way, "-o", tmp_path / "out.csv", code=1).stderr
+        assert "1.parquet, row 17: column 'a' holds 'oops', which is not a number" in text
+    text = call("score", tmp_path / "bad.csv", *model, "-o", tmp_path / "out.csv", code=1).stderr
+    assert "bad.csv, line 19" in text
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_model_reads_typed_columns_once(parts, tmp_path, monkeypatch):
+    """Gaps and new categories are counted while the rows are scored, not in a pass of their own."""
+
+    def profile(table):
+        raise AssertionError("the table was profiled")
+
+    monkeypatch.setattr("allegiance.io.tables.Table.profile", profile)
+    for way in ("--stream", "--in-memory"):
+        words = ["score", parts, "--model", tmp_path / "m.model", way, "-o", tmp_path / f"{way}.parquet"]
+        assert "missing values are filled as in the model: b (" in call(*words).stderr
 
 
 def test_review_and_scores_only_in_a_stream(table, tmp_path):

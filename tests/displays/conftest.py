@@ -54,20 +54,20 @@ def texts_in_order(monkeypatch):
     """Draw a figure, and raise unless all its texts are inside it and none overlaps another."""
     from matplotlib.text import Text
 
-    drawn = {}
+    texts_by_id = {}
     draw = Text.draw
 
     def draw_and_remember(text, *args, **kw):
-        drawn[id(text)] = text
+        texts_by_id[id(text)] = text
         return draw(text, *args, **kw)
 
     def check(figure):
         figure.canvas.draw()
-        drawn.clear()
+        texts_by_id.clear()
         monkeypatch.setattr(Text, "draw", draw_and_remember)
         figure.canvas.draw()
         monkeypatch.undo()
-        texts = [text for text in drawn.values() if text.get_visible() and text.get_text().strip()]
+        texts = [text for text in texts_by_id.values() if text.get_visible() and text.get_text().strip()]
         assert texts
         assert overlaps(texts) == []
         whole = figure.bbox

@@ -19,15 +19,15 @@ def digits():
 def test_extremes_overall(digits):
     X, result = digits
     display = GalleryDisplay(result, X, image_shape=(8, 8), n=6).plot()
-    shown = display.examples
+    examples = display.examples
     order = np.sort(result.trust)
-    most, least = shown["group"] == "most trusted", shown["group"] == "least trusted"
-    np.testing.assert_array_equal(shown["trust"][most], order[::-1][:6])
-    np.testing.assert_array_equal(shown["trust"][least], order[:6])
-    rows = shown["row"]
-    np.testing.assert_array_equal(shown["label"], result.label[rows])
-    np.testing.assert_array_equal(shown["rival"], result.rival[rows])
-    np.testing.assert_array_equal(shown["verdict"], result.verdict[rows])
+    most, least = examples["group"] == "most trusted", examples["group"] == "least trusted"
+    np.testing.assert_array_equal(examples["trust"][most], order[::-1][:6])
+    np.testing.assert_array_equal(examples["trust"][least], order[:6])
+    rows = examples["row"]
+    np.testing.assert_array_equal(examples["label"], result.label[rows])
+    np.testing.assert_array_equal(examples["rival"], result.rival[rows])
+    np.testing.assert_array_equal(examples["verdict"], result.verdict[rows])
     for text, row in zip(display.texts_, rows, strict=False):
         assert text.get_text() == f"{result.label[row]}: {result.trust[row]:.2f}\nrival {result.rival[row]}"
 
@@ -44,18 +44,20 @@ def test_without_calibration_rows_are_ranked_by_own_affinity(digits):
 def test_every_row_is_shown_once_and_noise_never(digits, per_cluster):
     X, result = digits
     labels = np.where(np.arange(300) % 3 == 0, -1, result.label)
-    shown = GalleryDisplay(affinity(X, labels, eps=0.1), X, image_shape=(8, 8), n=200, per_cluster=per_cluster).examples
-    assert sorted(shown["row"]) == np.flatnonzero(labels >= 0).tolist()
+    examples = GalleryDisplay(
+        affinity(X, labels, eps=0.1), X, image_shape=(8, 8), n=200, per_cluster=per_cluster
+    ).examples
+    assert sorted(examples["row"]) == np.flatnonzero(labels >= 0).tolist()
 
 
 def test_extremes_of_each_cluster(digits):
     X, result = digits
-    shown = GalleryDisplay(result, X, image_shape=(8, 8), n=3, per_cluster=True).examples
+    examples = GalleryDisplay(result, X, image_shape=(8, 8), n=3, per_cluster=True).examples
     for name in range(10):
         order = np.sort(result.trust[result.label == name])
-        mine = shown["cluster"] == str(name)
-        np.testing.assert_array_equal(shown["trust"][mine], [*order[::-1][:3], *order[:3]])
-        assert (shown["label"][mine] == name).all()
+        mine = examples["cluster"] == str(name)
+        np.testing.assert_array_equal(examples["trust"][mine], [*order[::-1][:3], *order[:3]])
+        assert (examples["label"][mine] == name).all()
 
 
 def test_images_are_those_of_the_rows(digits):
@@ -68,9 +70,9 @@ def test_images_are_those_of_the_rows(digits):
         shape = None if same.ndim == 3 else (8, 8)
         again = GalleryDisplay(result, same, image_shape=shape, n=4)
         np.testing.assert_array_equal(again.images, display.images)
-    colours = np.repeat(X[:, :, None] * 15.9, 3, axis=2).reshape(-1, 8, 8, 3)
-    display = GalleryDisplay(result, colours.reshape(300, -1), image_shape=(8, 8, 3), n=2).plot()
-    np.testing.assert_allclose(display.images_[0].get_array(), colours[display.examples["row"][0]] / 255)
+    colors = np.repeat(X[:, :, None] * 15.9, 3, axis=2).reshape(-1, 8, 8, 3)
+    display = GalleryDisplay(result, colors.reshape(300, -1), image_shape=(8, 8, 3), n=2).plot()
+    np.testing.assert_allclose(display.images_[0].get_array(), colors[display.examples["row"][0]] / 255)
 
 
 @pytest.mark.parametrize("names", ["short", "long"])

@@ -62,8 +62,8 @@ def test_slices_are_scored_in_the_whole_space(scorer_4d, features):
         places[:, [0, 3]] = uv
     else:
         axes = np.linalg.svd(X - X.mean(axis=0))[2][:2]
-        seen = display.position
-        axes *= np.sign((((X - X.mean(axis=0)) @ axes.T) * seen).sum(axis=0))[:, None]
+        position = display.position
+        axes *= np.sign((((X - X.mean(axis=0)) @ axes.T) * position).sum(axis=0))[:, None]
         places = X.mean(axis=0) + uv @ axes
     np.testing.assert_allclose(frame["affinity"], largest(scorer, places), atol=1e-9)
     assert "points projected" in display.ax_.get_title()
@@ -75,7 +75,7 @@ def test_artists(scorer, blobs, kind):
     display = AffinityFieldDisplay(scorer, X, labels=y, resolution=40).plot(kind=kind)
     assert len(display.borders_) == 3
     np.testing.assert_array_equal(display.sites_.get_offsets(), scorer.cluster_centers_)
-    assert [len(drawn.get_offsets()) for drawn in display.points_] == np.bincount(y).tolist()
+    assert [len(artist.get_offsets()) for artist in display.points_] == np.bincount(y).tolist()
     assert [label.get_text() for label in display.labels_] == ["0", "1", "2", "3"]
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("feature 0", "feature 1")
 
@@ -126,7 +126,7 @@ def test_a_map_of_a_result(blobs, rng):
     display = AffinityMapDisplay(result, X).plot()
     frame = display.frame()
     np.testing.assert_array_equal(frame["trust"], result.trust)
-    assert [len(drawn.get_offsets()) for drawn in display.points_][-1] == 5
+    assert [len(artist.get_offsets()) for artist in display.points_][-1] == 5
     # Principal axes turn the data, so that distances stay.
     lengths = np.linalg.norm(frame[["x", "y"]].to_numpy() - frame[["x", "y"]].to_numpy()[0], axis=1)
     np.testing.assert_allclose(lengths, np.linalg.norm(X - X[0], axis=1))
@@ -145,10 +145,10 @@ def test_units_do_not_change_the_map_where_closeness_ignores_them(rng):
 def test_a_map_of_the_largest_affinities_only(blobs):
     X, y = blobs
     whole, part = affinity(X, y), affinity(X, y, top=2)
-    kept = np.isin(2, y) & (part.clusters == 2).any(axis=1)
+    stored = np.isin(2, y) & (part.clusters == 2).any(axis=1)
     value = AffinityMapDisplay(part, X, which=2).value
-    np.testing.assert_array_equal(value[kept], whole.affinity[kept, 2])
-    assert np.isnan(value[~kept]).all()
+    np.testing.assert_array_equal(value[stored], whole.affinity[stored, 2])
+    assert np.isnan(value[~stored]).all()
 
 
 @pytest.mark.parametrize(("k", "d", "style"), [(3, 2, "dark_background"), (30, 2, "default"), (5, 6, "default")])

@@ -31,9 +31,9 @@ class TestOrder:
     def test_classes_are_sorted_as_numpy_sorts_them(self, labels):
         """Code of scikit-learn searches classes_ by bisection; before, names were in the order people prefer."""
         values = np.asarray(labels)
-        found = Labels.of(labels, len(labels))
-        assert found.classes.tolist() == np.unique(values).tolist()
-        assert found.codes(found.classes).tolist() == np.searchsorted(found.classes, values).tolist()
+        actual = Labels.of(labels, len(labels))
+        assert actual.classes.tolist() == np.unique(values).tolist()
+        assert actual.codes(actual.classes).tolist() == np.searchsorted(actual.classes, values).tolist()
 
     def test_columns_are_those_of_the_classes_in_memory_and_in_chunks(self):
         """A Categorical's order counted in memory but not in chunks."""
@@ -73,12 +73,12 @@ class TestNoise:
         ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
     )
     def test_minus_one_of_any_kind_is_noise(self, labels):
-        found = Labels.of(labels, 4)
+        actual = Labels.of(labels, 4)
         values = list(labels)
-        assert found.classes.tolist() == [values[0], values[2]]
-        codes = found.codes(found.classes)
+        assert actual.classes.tolist() == [values[0], values[2]]
+        codes = actual.codes(actual.classes)
         assert codes.tolist() == [0, -1, 1, -1]
-        assert labels_of(codes, found.classes).tolist() == values
+        assert labels_of(codes, actual.classes).tolist() == values
 
     @pytest.mark.parametrize(
         ("classes", "expected"),

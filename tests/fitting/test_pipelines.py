@@ -201,8 +201,8 @@ def test_dask_partitions_go_through_the_transformers(customers):
     lazy = scorer.affinity(dask.from_pandas(customers.assign(new=0), npartitions=3))
     np.testing.assert_array_equal(lazy.compute(scheduler="threads").trust, scorer.affinity(customers).trust)
     plain = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence="euclidean").fit(WINE)
-    found = plain.transform(array.from_array(WINE, chunks=(50, 13)))
-    np.testing.assert_array_equal(found.compute(scheduler="threads"), plain.transform(WINE))
+    actual = plain.transform(array.from_array(WINE, chunks=(50, 13)))
+    np.testing.assert_array_equal(actual.compute(scheduler="threads"), plain.transform(WINE))
 
 
 def test_streams_go_through_the_transformers(customers, tmp_path):
@@ -231,10 +231,10 @@ def test_pictures_show_the_space_behind_the_transformers():
     frame = pd.DataFrame(WINE, columns=names)
     scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence="euclidean").fit(frame)
     bare = AffinityScorer(influence="euclidean").fit(StandardScaler().fit_transform(WINE), scorer.labels_)
-    found = AffinityFieldDisplay(scorer, frame, resolution=8).plot()
+    actual = AffinityFieldDisplay(scorer, frame, resolution=8).plot()
     expected = AffinityFieldDisplay(bare, StandardScaler().fit_transform(WINE), resolution=8).plot()
     # Columns of a frame lie in memory the other way round, which changes the rounding of principal axes.
-    np.testing.assert_allclose(found.position, expected.position, atol=1e-12)
-    np.testing.assert_allclose(found.field, expected.field, atol=1e-9)
+    np.testing.assert_allclose(actual.position, expected.position, atol=1e-12)
+    np.testing.assert_allclose(actual.field, expected.field, atol=1e-9)
     sliced = AffinityFieldDisplay(scorer, frame, features=("alcohol", "hue"), resolution=8).plot()
     assert (sliced.ax_.get_xlabel(), sliced.ax_.get_ylabel()) == ("alcohol", "hue")

@@ -60,9 +60,9 @@ def test_firm_labels_are_drawn_evenly_and_by_the_seed(make_result):
     n = 4_000
     result = make_result(np.column_stack([np.linspace(0.88, 0.95, n), np.linspace(0.12, 0.05, n)]))
     assert choose_points(result).rows.tolist() == choose_points(result).rows.tolist()
-    drawn = np.concatenate([choose_points(make_result(result.affinity, seed=seed)).rows for seed in range(200)])
+    rows = np.concatenate([choose_points(make_result(result.affinity, seed=seed)).rows for seed in range(200)])
     # 4,000 draws from 0 .. n - 1: the standard error of their mean is n / sqrt(12 * 4000). False alarm rate: 6e-5.
-    assert abs(drawn.mean() - n / 2) < 4 * n / np.sqrt(12 * drawn.size)
+    assert abs(rows.mean() - n / 2) < 4 * n / np.sqrt(12 * rows.size)
 
 
 value_lists = st.lists(
@@ -108,11 +108,11 @@ def test_columns_of_the_table_travel_until_the_budget_is_spent():
         Column("kind", "category", np.array([0, 1, -1]), ("a", "b")),
         Column("said", "text", ["x", None, "y"]),
     ]
-    whole, part, kind, said = _data.table_columns(columns, rows)
+    whole, part, kind, texts = _data.table_columns(columns, rows)
     assert np.frombuffer(base64.b64decode(whole["data"]), "<i4").tolist() == [3, 1]
     assert np.frombuffer(base64.b64decode(part["data"]), "<f8").tolist() == [1.5, 0.5]
     assert list(base64.b64decode(kind["data"])) == [0, 1]
-    assert said == ["y", "x"]
+    assert texts == ["y", "x"]
     assert _data.table_columns(columns, rows, budget=20)[1:] == [None, None, None]
 
 

@@ -28,15 +28,15 @@ def test_numbers_are_compared_with_all_other_clusters(rng):
     inside = codes >= 0
     means = np.array([X[codes == c].mean(axis=0) for c in range(4)])
     spread = np.sqrt(((X[inside] - means[codes[inside]]) ** 2).mean(axis=0))
-    found = traits_of([Column(f"c{i}", "number", X[:, i]) for i in range(12)], codes, 4)
+    actual = traits_of([Column(f"c{i}", "number", X[:, i]) for i in range(12)], codes, 4)
     for c in range(4):
         rest = X[inside & (codes != c)].mean(axis=0)
         difference = (means[c] - rest) / spread
         strongest = np.argsort(-np.abs(difference))[:8]
-        assert [trait.column for trait in found[c]] == strongest.tolist()
-        np.testing.assert_allclose([t.inside for t in found[c]], means[c][strongest], rtol=1e-9)
-        np.testing.assert_allclose([t.outside for t in found[c]], rest[strongest], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose([t.difference for t in found[c]], difference[strongest], rtol=1e-9)
+        assert [trait.column for trait in actual[c]] == strongest.tolist()
+        np.testing.assert_allclose([t.inside for t in actual[c]], means[c][strongest], rtol=1e-9)
+        np.testing.assert_allclose([t.outside for t in actual[c]], rest[strongest], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose([t.difference for t in actual[c]], difference[strongest], rtol=1e-9)
 
 
 def test_categories_are_compared_by_their_shares():
@@ -120,9 +120,9 @@ def test_long_names_of_columns_are_cut():
 def test_a_column_of_the_labels_does_not_describe_clusters(rng):
     labels = np.repeat([1.0, 2.0, 3.0], 20)
     data = pd.DataFrame({"segment": labels, "age": rng.normal(size=60) + 9 * labels, "place": rng.normal(size=60)})
-    found = cluster_descriptions(affinity(data[["age", "place"]], labels, random_state=0), data=data)
-    assert "age" in found[0].name
-    assert not any("segment" in description.name for description in found)
+    actual = cluster_descriptions(affinity(data[["age", "place"]], labels, random_state=0), data=data)
+    assert "age" in actual[0].name
+    assert not any("segment" in description.name for description in actual)
 
 
 def test_centers_say_what_rows_say(rng):
@@ -152,9 +152,9 @@ def test_nearest_members_are_found_in_spreads_within_clusters(container, rng):
     means = np.array([X[codes == c].mean(axis=0) for c in range(3)])
     spread = np.sqrt(((X[inside] - means[codes[inside]]) ** 2).mean(axis=0))
     scaled = X if container is sp.csr_array else X / spread
-    found = NeighborFinder(check_features(container(X), None, 150), codes)
+    actual = NeighborFinder(check_features(container(X), None, 150), codes)
     queries = np.array([3, 77, 140])
-    for query, near in zip(queries, found.of(queries, 1, 4), strict=True):
+    for query, near in zip(queries, actual.of(queries, 1, 4), strict=True):
         members = [row for row in np.flatnonzero(codes == 1) if row != query]
         expected = sorted(members, key=lambda row: np.linalg.norm(scaled[row] - scaled[query]))[:4]
         assert near.tolist() == expected

@@ -140,14 +140,14 @@ def test_a_point_tells_all_that_is_known_of_it(reader, scene):
     row = scene.review[0]
     reader.click_figure("map", *scene.X[row])
     card = reader.find("#point")
-    for said in (
+    for message in (
         f"width{row}",
         str(scene.result.label[row]),
         f"{scene.result.trust[row]:.2f}",
         "Evidence for",
         "Nearest in",
     ):
-        assert said in card.text
+        assert message in card.text
     assert scene.texts[row][:60] in card.text
     assert reader.run("return document.querySelector('#point .picture img').naturalWidth") == 6
     assert reader.data("ring-data", "x") == [scene.X[row, 0]]
@@ -240,9 +240,9 @@ def test_the_table_sorts_and_grows(reader, scene):
     options = reader.run("return Array.from(document.querySelector('#listed').options, o => o.value)")
     assert options == ["priority", "trust", "audit", "selection", "below", "decided"]
     reader.choose("#listed", "selection")
-    for shown in (25, 125, 225, 240):
-        assert reader.listed() == scene.result.review(shown).index.map(scene.ids.index).tolist()
-        if shown < 240:
+    for number in (25, 125, 225, 240):
+        assert reader.listed() == scene.result.review(number).index.map(scene.ids.index).tolist()
+        if number < 240:
             reader.find("#more").send_keys(Keys.ENTER)
     reader.click("th[data-key='id-0'] button")
     assert reader.listed() == list(range(25))
@@ -327,10 +327,10 @@ def test_everyone_can_use_it_on_either_theme(theme, reader, scene):
 @SLOW
 def test_everything_can_be_reached_by_keyboard_and_shows_its_focus(reader, scene):
     reader.open(scene.path)
-    reached = walk(reader)
-    assert {"search", "color", "axes", "threshold", "listed", "next", "more"} <= {focus["id"] for focus in reached}
-    assert {"0", "1", "2", "3", "id-0", "trust", "open", "decision"} <= {focus["name"] for focus in reached}
-    assert all(focus["outlined"] and focus["visible"] for focus in reached)
+    stops = walk(reader)
+    assert {"search", "color", "axes", "threshold", "listed", "next", "more"} <= {focus["id"] for focus in stops}
+    assert {"0", "1", "2", "3", "id-0", "trust", "open", "decision"} <= {focus["name"] for focus in stops}
+    assert all(focus["outlined"] and focus["visible"] for focus in stops)
 
 
 @SLOW
@@ -374,14 +374,14 @@ def test_colors_axes_and_distributions_by_any_column(reader, scene, tmp_path):
     reader.open(scene.result.report(tmp_path / "columns.html", frame, ids=scene.ids))
     assert set(reader.data("names-data", "text")) == set(scene.order)
     palette = reader.run("return allegianceReport.state.points.page.colors")
-    drawn = dict(zip(reader.data("dots-data", "row"), reader.data("dots-data", "color"), strict=True))
+    colors = dict(zip(reader.data("dots-data", "row"), reader.data("dots-data", "color"), strict=True))
     firm = np.flatnonzero(scene.result.verdict == "firm")
-    assert all(drawn[scene.ids[row]] == palette["cluster"][scene.order.index(scene.result.label[row])] for row in firm)
+    assert all(colors[scene.ids[row]] == palette["cluster"][scene.order.index(scene.result.label[row])] for row in firm)
     assert len(reader.data("weak-data", "x")) == 240 - firm.size
     reader.choose("#color", "column 0")
-    drawn = dict(zip(reader.data("dots-data", "row"), reader.data("dots-data", "color"), strict=True))
-    shown = [palette["values"].index(drawn[scene.ids[row]]) for row in firm[np.argsort(scene.X[firm, 0])]]
-    assert shown == sorted(shown)
+    colors = dict(zip(reader.data("dots-data", "row"), reader.data("dots-data", "color"), strict=True))
+    number = [palette["values"].index(colors[scene.ids[row]]) for row in firm[np.argsort(scene.X[firm, 0])]]
+    assert number == sorted(number)
     assert "width" in reader.text("#legend")
     reader.choose("#axes", "columns")
     reader.choose("#axis-x", "1")
@@ -579,9 +579,9 @@ def test_the_audit_is_counted_as_it_goes(reader, scene):
     half = z / (1 + z * z / m) * np.sqrt(right * (1 - right) / m + z * z / (4 * m * m))
     share, low, high = (100 * (20 + value * 210) / 240 for value in (right, center - half, center + half))
     assert reader.text("#audit").startswith("Audit: 45 of 60 checked, 15 of them drawn at random.")
-    said = reader.text("#audit-answer")
-    assert said.startswith(f"Right: {share:.0f}% of 240 labels (95% interval: {low:.0f}-{high:.0f}%), from 15 labels")
-    assert f"About {240 - 20 - right * 210 - 15:.0f} wrong labels are left" in said
+    answer = reader.text("#audit-answer")
+    assert answer.startswith(f"Right: {share:.0f}% of 240 labels (95% interval: {low:.0f}-{high:.0f}%), from 15 labels")
+    assert f"About {240 - 20 - right * 210 - 15:.0f} wrong labels are left" in answer
     reader.press("u")
     assert "15 of them drawn" in reader.text("#audit")
-    assert reader.text("#audit-answer") == said
+    assert reader.text("#audit-answer") == answer

@@ -155,7 +155,7 @@ def test_bad_positions_are_named(positions, message):
         check_map(positions, 4)
 
 
-def decoded(thumbnail):
+def decode_pixels(thumbnail):
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(thumbnail.partition(",")[2]))))
 
 
@@ -164,7 +164,7 @@ def test_bytes_are_taken_as_they_are(shape, rng):
     pixels = rng.integers(10, 200, size=shape, dtype=np.uint8)
     images = check_images(pixels, 4)
     for row in (2, 0):
-        np.testing.assert_array_equal(decoded(images.thumbnail(row)), pixels[row])
+        np.testing.assert_array_equal(decode_pixels(images.thumbnail(row)), pixels[row])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_bytes_are_taken_as_they_are(shape, rng):
     ids=["double", "single", "whole", "truth", "constant"],
 )
 def test_other_numbers_are_stretched(pixels, expected):
-    assert decoded(check_images(pixels, 1).thumbnail(0)).tolist() == expected
+    assert decode_pixels(check_images(pixels, 1).thumbnail(0)).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_an_array_on_disk_is_not_read_whole(tmp_path, rng):
     np.save(tmp_path / "pixels.npy", pixels)
     images = check_images(np.load(tmp_path / "pixels.npy", mmap_mode="r"), 50)
     assert isinstance(images._source, np.memmap)
-    np.testing.assert_array_equal(decoded(images.thumbnail(31)), pixels[31])
+    np.testing.assert_array_equal(decode_pixels(images.thumbnail(31)), pixels[31])
 
 
 @pytest.fixture
@@ -226,15 +226,15 @@ def album(tmp_path, rng):
 
 
 def test_files_become_small_upright_images_on_white(album):
-    sizes = [decoded(album.thumbnail(row)).shape[:2] for row in (0, 1, 3, 4)]
+    sizes = [decode_pixels(album.thumbnail(row)).shape[:2] for row in (0, 1, 3, 4)]
     assert sizes == [(72, 96), (10, 20), (40, 40), (96, 72)]
-    half = decoded(album.thumbnail(3))
+    half = decode_pixels(album.thumbnail(3))
     assert half[0, 0].tolist() == [255, 0, 0]
     assert half[0, 39].tolist() == [255, 255, 255]
     assert album.thumbnail(2) is None
     assert album.thumbnail(5) is None
     assert [album.thumbnail(row)[11:15] for row in (0, 1)] == ["jpeg", "png;"]
-    assert max(decoded(album.thumbnail(0, longest=24)).shape) == 24
+    assert max(decode_pixels(album.thumbnail(0, longest=24)).shape) == 24
 
 
 @pytest.mark.parametrize("name", ["missing.png", "text.png", "cut.png", "program.eps"])

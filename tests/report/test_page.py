@@ -19,7 +19,7 @@ from allegiance.report import render_report, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 #: Elements that have no end tag.
-VOID = {"meta", "img", "input", "br", "link"}
+VOID = {"meta", "img", "input", "br", "wbr", "link"}
 
 
 class Page(HTMLParser):
@@ -102,10 +102,10 @@ def test_numbers_on_the_page_are_those_of_the_result_worst_clusters_first(scene)
     order = sorted(range(3), key=lambda name: result.trust[labels == name].mean())
     assert page.data["page-data"]["labels"] == [*map(str, order), "-1"]
     worst = result.trust[labels == order[0]]
-    said = (
+    message = (
         rf"Check cluster {order[0]}\b[^.:]* first: {100 * worst.mean():.0f}% of its {worst.size} labels would hold up"
     )
-    assert re.search(said, page.text)
+    assert re.search(message, page.text)
     levels, sums = (np.array(page.data["page-data"][key]) for key in ("levels", "sums"))
     for place, name in enumerate(order):
         own, verdicts = result.trust[labels == name], result.verdict[labels == name]
@@ -263,21 +263,21 @@ def test_images_and_texts_beyond_the_budget_are_left_out_and_said_so(make_result
     texts = [f"document {row}" for row in range(40)]
     page = page_of(result, images=rng.random((40, 8, 8)), texts=texts)
     data = page.data["page-data"]
-    shown = result.review(40).index.to_numpy()[::-1]
+    order = result.review(40).index.to_numpy()[::-1]
     for kind, budget in (("images", 4_000), ("texts", 200)):
-        kept = data[kind]
-        assert 5 < len(kept) < 40
-        assert sum(map(len, kept.values())) <= budget
-        assert f"It has {kind} of {len(kept)} points" in page.text
+        entries = data[kind]
+        assert 5 < len(entries) < 40
+        assert sum(map(len, entries.values())) <= budget
+        assert f"It has {kind} of {len(entries)} points" in page.text
         # The most typical members, and the least trusted labels.
-        assert {str(card["typical"][0]) for card in data["clusters"]} <= set(kept)
-        assert {"39", "38", "37"} <= set(kept)
-    assert all(text == texts[shown[int(point)]] for point, text in data["texts"].items())
+        assert {str(card["typical"][0]) for card in data["clusters"]} <= set(entries)
+        assert {"39", "38", "37"} <= set(entries)
+    assert all(text == texts[order[int(point)]] for point, text in data["texts"].items())
 
 
 def test_clusters_are_described_by_features_rivals_and_members(scene):
     X, labels, result, page = scene
-    data, shown = page.data["page-data"], result.review(300).index.to_numpy()[::-1]
+    data, order = page.data["page-data"], result.review(300).index.to_numpy()[::-1]
     for name, card in zip(data["labels"], data["clusters"], strict=False):
         own = int(name)
         column, level, inside, outside, difference = card["traits"][0]
@@ -287,20 +287,20 @@ def test_clusters_are_described_by_features_rivals_and_members(scene):
         assert difference > 1
         doubtful = (labels == own) & (result.verdict != "firm")
         assert sum(data["rivals"][data["labels"].index(name)]) == doubtful.sum()
-        assert set(labels[shown[card["typical"]]]) == {own}
-        assert result.typicality[shown[card["typical"][0]]] == result.typicality[labels == own].max()
+        assert set(labels[order[card["typical"]]]) == {own}
+        assert result.typicality[order[card["typical"][0]]] == result.typicality[labels == own].max()
 
 
 def test_nearest_members_of_points_to_review_are_on_the_page(scene):
     _, labels, result, page = scene
-    near, shown = page.data["page-data"]["near"], result.review(300).index.to_numpy()[::-1]
+    near, order = page.data["page-data"]["near"], result.review(300).index.to_numpy()[::-1]
     doubtful = np.flatnonzero(result.verdict != "firm")
-    assert {int(shown[int(place)]) for place in near} == set(doubtful.tolist())
+    assert {int(order[int(place)]) for place in near} == set(doubtful.tolist())
     for place, (own, other) in near.items():
-        row = shown[int(place)]
-        assert set(labels[shown[own]]) == {labels[row]}
-        assert set(labels[shown[other]]) == {result.rival[row]}
-        assert row not in shown[own]
+        row = order[int(place)]
+        assert set(labels[order[own]]) == {labels[row]}
+        assert set(labels[order[other]]) == {result.rival[row]}
+        assert row not in order[own]
 
 
 def test_own_coordinates_and_row_numbers(rng):
@@ -377,8 +377,8 @@ def test_columns_that_were_not_clustered_do_not_describe_clusters(customers, rng
     table = table.assign(segment=100.0 * result.label + rng.normal(size=300))
     data = page_of(result, X, data=table, describe_by=["revenue", "contract", "joined"]).data["page-data"]
     columns = [column["name"] for column in data["table"]]
-    told = {columns[trait[0]] for card in data["clusters"] for trait in card["traits"]}
-    assert told == {"revenue", "contract", "joined"}
+    names = {columns[trait[0]] for card in data["clusters"] for trait in card["traits"]}
+    assert names == {"revenue", "contract", "joined"}
     assert "means" not in data["table"][columns.index("segment")]
 
 
@@ -391,9 +391,9 @@ def cells(page, table):
 
 def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
     result, X, table = customers
-    found = drivers(result, table[["revenue", "contract", "joined"]], scale=True)
+    actual = drivers(result, table[["revenue", "contract", "joined"]], scale=True)
     page = page_of(
-        result, X, data=table, ids="customer", notes=["Line 7 is a total."], drivers=found,
+        result, X, data=table, ids="customer", notes=["Line 7 is a total."], drivers=actual,
         provenance={"columns used": "3 of 5: revenue, contract, joined"},
     )  # fmt: skip
     low, high = result.replication_interval
@@ -405,9 +405,9 @@ def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
         "would hold up on a fresh sample (90%",
         "Line 7 is a total.",
     ]
-    places += [flag.text for flag in found.flags]
-    places += [f"{name} {share:.0%}" for name, share in found.shares.items()]
-    places += [found.rule.splitlines()[0], "Clusters, lowest replication first", "Review list", "Provenance"]
+    places += [flag.text for flag in actual.flags]
+    places += [f"{name} {share:.0%}" for name, share in actual.shares.items()]
+    places += [actual.rule.splitlines()[0], "Clusters, lowest replication first", "Review list", "Provenance"]
     order = [page.text.index(text) for text in places]
     assert order == sorted(order)
     assert "Drivers" not in page_of(result, X, data=table, drivers=False).text
@@ -464,10 +464,10 @@ def test_names_can_be_given_and_labels_that_are_words_keep_theirs(customers):
 def test_a_page_inside_a_notebook(rng, tmp_path):
     X, labels = three_clusters(30, rng)
     page = affinity(X, labels, random_state=0).report(title='Thirty "points"')
-    shown = page._repr_html_()
-    frame = re.fullmatch(r'<iframe srcdoc="([^"]*)"[^>]*></iframe>', shown)
+    markup = page._repr_html_()
+    frame = re.fullmatch(r'<iframe srcdoc="([^"]*)"[^>]*></iframe>', markup)
     assert html_module.unescape(frame[1]) == page.html
     # The page must not reach the notebook that it is shown in.
-    assert 'sandbox="allow-scripts allow-downloads allow-popups"' in shown
+    assert 'sandbox="allow-scripts allow-downloads allow-popups"' in markup
     assert page.save(tmp_path / "a.html").read_text(encoding="utf-8") == page.html
     assert re.match(r'Thirty "points": a page of \d\.\d MB', repr(page))

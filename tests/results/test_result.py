@@ -87,10 +87,10 @@ class TestDefinitions:
 
     def test_ties_go_to_the_first_cluster_and_half_is_not_stable(self):
         centers = [[0.0, 1.0], [0.0, -1.0], [1e3, 0.0]]
-        found = affinity([[0.0, 0.0]], centers=centers, influence="euclidean", domain="space")
-        assert found.frame(details=True)["owner"].tolist() == [0]
-        assert found.rival.tolist() == [1]
-        assert found.stable.tolist() == [False]
+        actual = affinity([[0.0, 0.0]], centers=centers, influence="euclidean", domain="space")
+        assert actual.frame(details=True)["owner"].tolist() == [0]
+        assert actual.rival.tolist() == [1]
+        assert actual.stable.tolist() == [False]
 
     def test_typicality_counts_the_members_at_least_as_far(self, result):
         distance = result.frame(details=True)["distance"].to_numpy()
@@ -126,11 +126,11 @@ class TestDefinitions:
         square = Polytope.box([-1, -1], [2, 2])
         centers = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
         scorer = AffinityScorer(centers=centers, domain=square, influence="euclidean").fit([[0.0, 0.0], [1.0, 1.0]])
-        found = scorer.affinity([[0.5, 0.5], [100.0, 0.0], [0.0, -50.0]])
-        details = found.frame(details=True)
+        actual = scorer.affinity([[0.5, 0.5], [100.0, 0.0], [0.0, -50.0]])
+        details = actual.frame(details=True)
         assert details["empty_cell"].tolist() == [False, True, True]
         assert details["engine"].tolist() == ["exact", "limit", "limit"]
-        np.testing.assert_allclose(found.affinity.sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_allclose(actual.affinity.sum(axis=1), 1.0, atol=1e-12)
 
     @pytest.mark.parametrize(
         ("domain", "name"),
@@ -173,9 +173,9 @@ class TestTop:
 
     def test_coinciding_clusters_share_and_keep_their_order(self):
         centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 0.0]]
-        found = affinity([[0.1, 0.0], [3.9, 0.0]], centers=centers, top=2, influence="euclidean")
-        assert found.clusters[0].tolist() == [0, 2]
-        np.testing.assert_allclose(found.affinity[0, 0], found.affinity[0, 1])
+        actual = affinity([[0.1, 0.0], [3.9, 0.0]], centers=centers, top=2, influence="euclidean")
+        assert actual.clusters[0].tolist() == [0, 2]
+        np.testing.assert_allclose(actual.affinity[0, 0], actual.affinity[0, 1])
 
     def test_parts_of_many_rows_make_one_result(self, monkeypatch):
         X, labels = make_blobs(90, 5, centers=7, cluster_std=4.0, random_state=2)
@@ -219,10 +219,10 @@ class TestTrust:
 
     def test_the_clusterer_may_make_the_labels_too(self):
         clusterer = KMeans(3, n_init=1, random_state=0)
-        found = trust(IRIS, clusterer=clusterer, n_resamples=3)
-        np.testing.assert_array_equal(found.label, clusterer.fit(IRIS).labels_)
+        actual = trust(IRIS, clusterer=clusterer, n_resamples=3)
+        np.testing.assert_array_equal(actual.label, clusterer.fit(IRIS).labels_)
         scorer = AffinityScorer(clusterer, calibration=Calibration(3, clusterer=clusterer))
-        np.testing.assert_array_equal(scorer.fit_affinity(IRIS).trust, found.trust)
+        np.testing.assert_array_equal(scorer.fit_affinity(IRIS).trust, actual.trust)
 
     @pytest.mark.parametrize("influence", ["kl", "cosine", "euclidean"])
     def test_centres_label_points_by_the_influence(self, influence):
@@ -288,22 +288,22 @@ class TestFrame:
     def test_every_column_in_the_kind_of_frame_that_came(self, kind, names):
         X, labels = four_blobs()
         table = KINDS[kind]({"a": X[:, 0], "b": X[:, 1]})
-        found = affinity(table, labels if names[0] == "0" else np.array(names)[labels])
-        short, details = found.frame(), found.frame(details=True)
+        actual = affinity(table, labels if names[0] == "0" else np.array(names)[labels])
+        short, details = actual.frame(), actual.frame(details=True)
         assert type(short) is type(details) is type(table)
         assert names_of(short) == COLUMNS
         affinities = [f"affinity_{name}" for name in names]
         assert names_of(details) == [*COLUMNS, *DETAILS, "standard_error", *affinities]
         for name in (*COLUMNS, "stable"):
-            np.testing.assert_array_equal(np.asarray(details[name]), getattr(found, name), err_msg=name)
+            np.testing.assert_array_equal(np.asarray(details[name]), getattr(actual, name), err_msg=name)
         for i, name in enumerate(affinities):
-            np.testing.assert_array_equal(np.asarray(details[name]), found.affinity[:, i])
+            np.testing.assert_array_equal(np.asarray(details[name]), actual.affinity[:, i])
 
     def test_with_top_there_is_a_pair_of_columns_for_each_rank(self):
         X, labels = make_blobs(20, 3, centers=5, random_state=1)
-        found = affinity(X, np.array(list("abcde"))[labels], top=2).frame(details=True)
-        assert list(found.columns[-4:]) == ["cluster_1", "affinity_1", "cluster_2", "affinity_2"]
-        assert (found["cluster_1"] == found["owner"]).all()
+        actual = affinity(X, np.array(list("abcde"))[labels], top=2).frame(details=True)
+        assert list(actual.columns[-4:]) == ["cluster_1", "affinity_1", "cluster_2", "affinity_2"]
+        assert (actual["cluster_1"] == actual["owner"]).all()
 
     @pytest.mark.parametrize(
         "index",
@@ -321,13 +321,13 @@ class TestFrame:
         assert frame.index.names == index.names
 
     def test_like_another_frame(self):
-        found = affinity(*four_blobs())
-        assert found.frame().index.equals(pd.RangeIndex(60))
-        assert isinstance(found.frame(like=pl.DataFrame({"any": [1]})), pl.DataFrame)
+        actual = affinity(*four_blobs())
+        assert actual.frame().index.equals(pd.RangeIndex(60))
+        assert isinstance(actual.frame(like=pl.DataFrame({"any": [1]})), pl.DataFrame)
         index = pd.Index([f"row {i}" for i in range(60)])
-        assert found.frame(like=pd.DataFrame({"any": range(60)}, index=index)).index.equals(index)
+        assert actual.frame(like=pd.DataFrame({"any": range(60)}, index=index)).index.equals(index)
         with pytest.raises(ValueError, match="60"):
-            found.frame(like=pd.DataFrame({"any": [1, 2]}))
+            actual.frame(like=pd.DataFrame({"any": [1, 2]}))
 
 
 class TestVerdicts:
@@ -397,9 +397,9 @@ class TestReview:
 
     def test_frames_without_an_index_get_a_column_of_rows(self):
         X, labels = data()
-        found = affinity(pl.DataFrame(X, schema=list("abc")), labels)
-        assert found.review(5)["row"].to_list() == affinity(X, labels).review(5).index.tolist()
-        table = found.by_cluster()
+        actual = affinity(pl.DataFrame(X, schema=list("abc")), labels)
+        assert actual.review(5)["row"].to_list() == affinity(X, labels).review(5).index.tolist()
+        table = actual.by_cluster()
         assert isinstance(table, pl.DataFrame)
         assert table["points"].sum() == 240
 
@@ -454,12 +454,12 @@ class TestSummary:
 
     def test_no_evidence_and_one_cluster_are_headlines(self):
         X = np.random.default_rng(0).normal(size=(400, 2))
-        found = trust(X, KMeans(5, n_init=1, random_state=0).fit_predict(X), n_resamples=20)
-        lines = str(found).splitlines()
+        actual = trust(X, KMeans(5, n_init=1, random_state=0).fit_predict(X), n_resamples=20)
+        lines = str(actual).splitlines()
         assert re.fullmatch(
             r"No evidence of clusters: \d+% would hold up, and so would \d+% in unclustered data\.", lines[1]
         )
-        assert lines[2].startswith(f"{100 * found.replication:.0f}% of 400 labels would hold up on a fresh sample")
+        assert lines[2].startswith(f"{100 * actual.replication:.0f}% of 400 labels would hold up on a fresh sample")
         alone = trust(X, np.zeros(400, dtype=int))
         assert str(alone).splitlines()[1] == "There is only one cluster, and one cluster always replicates."
         assert "would hold up" not in str(alone)
@@ -527,22 +527,22 @@ class TestSummary:
         X = rng.normal(size=(600, 2)) * 10
         labels = rng.integers(0, 30, 600)
         labels[:25] = -1
-        found = affinity(X, labels, centers=X[:30])
-        rows = self.rows(str(found))
+        actual = affinity(X, labels, centers=X[:30])
+        rows = self.rows(str(actual))
         assert list(rows)[-1] == "noise"
         assert len(rows) == 21
-        assert "and 10 more clusters" in str(found)
-        shares = [found.own_affinity[found.label == name].mean() for name in found.classes]
+        assert "and 10 more clusters" in str(actual)
+        shares = [actual.own_affinity[actual.label == name].mean() for name in actual.classes]
         assert [shares[int(name)] for name in list(rows)[:-1]] == sorted(shares)[:20]
 
     def test_html_says_the_same_and_escapes_names(self):
         html, text = example("trusted")._repr_html_(), str(example("trusted"))
         assert text.splitlines()[1] in re.sub(r"<[^>]*>", " ", html)
-        shown = [
+        lines = [
             re.sub(r"<svg.*?</svg>", "", row)
             for row in re.findall(r"<tr>(<td.*?)</tr>", html.partition("Review these first")[0])
         ]
-        cells = [[cell for cell in re.findall(r"<td[^>]*>(.*?)</td>", row) if cell] for row in shown]
+        cells = [[cell for cell in re.findall(r"<td[^>]*>(.*?)</td>", row) if cell] for row in lines]
         assert [" ".join(row).split() for row in cells] == [[name, *row] for name, row in self.rows(text).items()]
         X, codes = four_blobs()
         html = affinity(X, np.array(["<script>x</script>", "a & b", "<i>", "d"])[codes])._repr_html_()

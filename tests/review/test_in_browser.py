@@ -77,13 +77,13 @@ def test_a_record_is_whole_and_every_export_is_read_back(reader, serving, scored
     row = reader.open_row()
     reader.wait("return document.querySelectorAll('#point .near button').length === 6")
     card = reader.text("#point")
-    for said in (
+    for message in (
         table["customer"][row],
         repr(float(table["revenue"][row])),
         str(table["joined"][row].date()),
         "remark",
     ):
-        assert said in card
+        assert message in card
     reader.press("m")
     reader.press("n")
     decided(reader, 2)
@@ -192,21 +192,21 @@ def test_an_audit_recalculates_trust_and_the_page_follows(reader, serving, score
     for place in range(60):
         reader.press("m" if place % 4 == 0 else "k")
     decided(reader, 60)
-    found = review.audit
-    assert (found.n_random, found.n_least) == (30, 30)
-    reader.wait(f"return document.getElementById('audit-answer').textContent === {json.dumps(found.sentence())}")
+    actual = review.audit
+    assert (actual.n_random, actual.n_least) == (30, 30)
+    reader.wait(f"return document.getElementById('audit-answer').textContent === {json.dumps(actual.sentence())}")
     reader.click("#recalculate")
     reader.wait("return document.documentElement.dataset.ready && allegianceReport.state?.points.page.audited")
-    assert reader.text("#answer strong") == found.sentence()
-    assert f"{100 * found.share_right:.0f}%" in reader.text(".tile-value")
+    assert reader.text("#answer strong") == actual.sentence()
+    assert f"{100 * actual.share_right:.0f}%" in reader.text(".tile-value")
     assert f"Before the audit, {100 * result.replication:.0f}% would hold up" in reader.text(".tile-note")
     rows = reader.rows("allegianceReport.table.order('row')")
-    said = reader.run(
+    message = reader.run(
         "const {state, table} = allegianceReport; return Array.from(table.order('row'), p => state.points.trust(p))"
     )
-    shown = dict(zip(rows, said, strict=True))
+    shown = dict(zip(rows, message, strict=True))
     for row in range(240):
         if result.label[row] != "-1":
-            assert shown[row] == f"{found.trust[row]:.2f}"
+            assert shown[row] == f"{actual.trust[row]:.2f}"
     assert reader.text("#decision-status").startswith("60 decided")
     assert reader.console_errors() == []

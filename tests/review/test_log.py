@@ -38,17 +38,17 @@ def test_decisions_from_everywhere_say_the_same(tmp_path):
 
 
 def test_numbers_stay_numbers_however_a_table_stored_them():
-    made = [{"row": 0, "label": 3.0, "decision": "move", "new_label": "7"}, {"row": 1, "decision": "noise"}]
-    moved = apply_decisions(np.array([3, 4], dtype=np.uint8), made)
-    assert moved.tolist() == [7, -1]
-    assert moved.dtype.kind == "i"
+    log = [{"row": 0, "label": 3.0, "decision": "move", "new_label": "7"}, {"row": 1, "decision": "noise"}]
+    labels = apply_decisions(np.array([3, 4], dtype=np.uint8), log)
+    assert labels.tolist() == [7, -1]
+    assert labels.dtype.kind == "i"
 
 
 def test_a_series_comes_back_with_its_index_and_name():
     series = pd.Series(LABELS, index=list("wxyz"), name="segment")
-    moved = apply_decisions(series, MADE)
-    assert moved.loc["x"] == "a"
-    assert moved.name == "segment"
+    labels = apply_decisions(series, MADE)
+    assert labels.loc["x"] == "a"
+    assert labels.name == "segment"
     assert series.loc["x"] == "b"
     assert apply_decisions(pl.Series("s", LABELS.tolist()), MADE).to_list() == ["a", "a", "-1", "c"]
 
@@ -92,9 +92,9 @@ def labels_of(n=10):
 
 @pytest.fixture
 def log(tmp_path):
-    made = DecisionLog(tmp_path / "log.jsonl", labels_of())
-    yield made
-    made.close()
+    log = DecisionLog(tmp_path / "log.jsonl", labels_of())
+    yield log
+    log.close()
 
 
 def test_a_decision_has_the_agreed_keys_in_their_order(log):

@@ -48,9 +48,9 @@ class Client:
             connection.putheader(name.replace("_", "-"), value)
         connection.endheaders(content if method == "POST" else None)
         answer = connection.getresponse()
-        found = answer.status, dict(answer.headers), answer.read()
+        actual = answer.status, dict(answer.headers), answer.read()
         connection.close()
-        return found
+        return actual
 
     def get(self, path):
         status, _, content = self.ask("GET", path)
@@ -218,14 +218,14 @@ def test_points_that_are_not_on_the_page_are_found(serving, monkeypatch):
     review = serving()
     client, shown = Client(review), set(review._page.sample.rows.tolist())
     missing = next(row for row in range(240) if row not in shown)
-    found = client.get(f"/find?query=c{missing:03d}")
-    assert (found["rows"], found["ids"]) == ([missing], [[f"c{missing:03d}"]])
-    assert set(found["columns"]) == set(client.get(f"/find?query={missing}")["columns"])
+    actual = client.get(f"/find?query=c{missing:03d}")
+    assert (actual["rows"], actual["ids"]) == ([missing], [[f"c{missing:03d}"]])
+    assert set(actual["columns"]) == set(client.get(f"/find?query={missing}")["columns"])
     assert client.get("/find?query=nothing+like+it")["rows"] == client.get("/find")["rows"] == []
     there = next(iter(shown))
-    found = client.get(f"/find?query=c{there:03d}")
-    assert found["rows"] == [there]
-    assert "columns" not in found
+    actual = client.get(f"/find?query=c{there:03d}")
+    assert actual["rows"] == [there]
+    assert "columns" not in actual
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "xlsx"])
@@ -239,12 +239,12 @@ def test_the_table_is_the_users_own_with_corrected_labels(format, client, scored
     path = tmp_path / f"table.{format}"
     path.write_bytes(content)
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": partial(pd.read_excel, engine="calamine")}[format]
-    found = read(path)
-    np.testing.assert_allclose(found[["revenue", "trust"]], np.column_stack([table["revenue"], result.trust]))
-    assert found[["label (yours)", "plan"]].to_numpy().tolist() == table[["label", "plan"]].to_numpy().tolist()
-    assert found["remark"].isna().tolist() == table["remark"].isna().tolist()
-    assert (found["remark"][1], found["cluster_name"][1]) == ("=remark, 1", "=the far west")
-    assert [str(label) for label in found["label"][:3]] == [result.label[0], "west", "-1"]
+    actual = read(path)
+    np.testing.assert_allclose(actual[["revenue", "trust"]], np.column_stack([table["revenue"], result.trust]))
+    assert actual[["label (yours)", "plan"]].to_numpy().tolist() == table[["label", "plan"]].to_numpy().tolist()
+    assert actual["remark"].isna().tolist() == table["remark"].isna().tolist()
+    assert (actual["remark"][1], actual["cluster_name"][1]) == ("=remark, 1", "=the far west")
+    assert [str(label) for label in actual["label"][:3]] == [result.label[0], "west", "-1"]
     after = apply_decisions(result.label, path)
     assert (after == client.review.labels).all()
     assert np.flatnonzero(after != result.label).tolist() == [1, 2]

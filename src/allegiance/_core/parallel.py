@@ -34,11 +34,7 @@ def effective_threads(n_jobs: int | None) -> int:
 
 
 def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
-    """Return contiguous and writable arrays, copied only where needed.
-
-    Read-only arrays, such as the memory maps that joblib passes to its workers, would make numba compile the kernel
-    again.
-    """
+    """Return contiguous, writable arrays: numba would compile a kernel again for the read-only ones of joblib."""
     return [array if array.flags.carray else np.require(array, requirements=["C", "W"]) for array in arrays]
 
 
@@ -49,11 +45,7 @@ def slices(rows: int | slice, size: int) -> Iterator[slice]:
 
 
 class Threads:
-    """A thread pool that several calls of :func:`for_row_blocks` share in a ``with`` block.
-
-    It lives inside one call of the user, so a forked process never inherits it. Starting threads takes most of a
-    millisecond; rounds of a few milliseconds should share a pool.
-    """
+    """A thread pool for several calls of :func:`for_row_blocks`: starting threads takes most of a millisecond."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -78,10 +70,7 @@ class Threads:
 def row_blocks(
     n_rows: int, threads: int, *, blocks_per_thread: int = _BLOCKS_PER_THREAD, multiple: int = 1, least: int = _MIN_ROWS
 ) -> list[slice]:
-    """Return slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
-
-    There are enough blocks to keep all threads busy, and none is much smaller than ``least`` rows.
-    """
+    """Return slices over ``range(n_rows)`` that start at multiples of ``multiple`` and keep all threads busy."""
     blocks = max(min(threads * blocks_per_thread, n_rows // least), 1) if threads > 1 else 1
     size = max(-(-n_rows // blocks), 1)
     size = -(-size // multiple) * multiple
@@ -121,10 +110,7 @@ def on_one_thread() -> Any:
 
 
 def resolve_seed(random_state: RandomState) -> int:
-    """Return the integer seed for a ``random_state``, which can be stored and replayed.
-
-    ``None`` takes fresh entropy; a ``Generator`` or ``RandomState`` is advanced by one draw.
-    """
+    """Return an integer seed that can be stored; a generator is advanced by one draw, None takes fresh entropy."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
@@ -142,9 +128,5 @@ def resolve_seed(random_state: RandomState) -> int:
 
 
 def stream(seed: int, *key: int) -> np.random.Generator:
-    """Return the generator of the stream named ``key`` under ``seed``.
-
-    Streams with different keys are independent, and a stream does not depend on earlier ones. So results are the same
-    for any thread count, chunk size and row order.
-    """
+    """Return the generator of the stream ``key`` of a seed; it does not depend on earlier streams."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))

@@ -108,11 +108,7 @@ Kind = TypeVar("Kind", bound=Parameters)
 
 
 class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
-    """Factories of parameter objects by name, such as "kl" for ``KL``.
-
-    ``argument`` is the parameter that takes these kinds, ``base`` is their base class, and ``first`` is the kind that
-    messages list first.
-    """
+    """Factories by name, such as "kl" for ``KL``; messages name ``argument`` and list ``first`` first."""
 
     def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
         self.argument = argument
@@ -187,10 +183,7 @@ Value = TypeVar("Value")
 
 
 class Lazy(Generic[Value]):
-    """A value that is computed on first use.
-
-    The function, and the data it refers to, is released afterwards. A pickle contains the value.
-    """
+    """A value that is computed on first use and then releases the data it comes from. A pickle contains the value."""
 
     def __init__(self, compute: Callable[[], Value]) -> None:
         self._compute: Callable[[], Value] | None = compute

@@ -23,11 +23,11 @@ class Progress(NamedTuple):
     """A snapshot of running work."""
 
     rows: int
-    """Finished rows, or other items, including those of an interrupted run."""
+    """Finished rows, or other items."""
     total: int | None
     """All rows, or None if their number is unknown."""
     rate: float
-    """Rows per second in this run."""
+    """Rows per second."""
     unit: str = "rows"
 
     @property
@@ -43,32 +43,31 @@ class Progress(NamedTuple):
 
 
 @contextmanager
-def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points", done: int = 0) -> Iterator[Advance]:
+def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points") -> Iterator[Advance]:
     """Yield a function to call with the number of items just finished.
 
     ``show`` turns progress on. A function is called with a :class:`Progress` each time; otherwise terminals and
-    notebooks show a tqdm bar, and other outputs a line every 30 s. One line at the end gives the total. ``done``
-    items were finished by an earlier, interrupted run.
+    notebooks show a tqdm bar, and other outputs a line every 30 s. One line at the end gives the total.
     """
     if not show or total == 0:
         yield lambda _: None
         return
-    started, count = time.perf_counter(), done
-    with _display(total, what, show, unit, done) as draw, nullcontext() if callable(show) else show_remarks():
+    started, count = time.perf_counter(), 0
+    with _display(total, what, show, unit) as draw, nullcontext() if callable(show) else show_remarks():
 
         def advance(items: int) -> None:
             nonlocal count
             count += items
             elapsed = max(time.perf_counter() - started, 1e-9)
-            draw(Progress(count, total, (count - done) / elapsed, unit))
+            draw(Progress(count, total, count / elapsed, unit))
 
         yield advance
     if not callable(show):
-        print(f"{what}: {count - done:,} {unit} in {time.perf_counter() - started:.2f} s", file=sys.stderr)
+        print(f"{what}: {count:,} {unit} in {time.perf_counter() - started:.2f} s", file=sys.stderr)
 
 
 @contextmanager
-def _display(total: int | None, what: str, show: Verbose, unit: str, done: int) -> Iterator[Callable[[Progress], Any]]:
+def _display(total: int | None, what: str, show: Verbose, unit: str) -> Iterator[Callable[[Progress], Any]]:
     """Yield the function that draws a snapshot."""
     if callable(show):
         yield show
@@ -77,18 +76,18 @@ def _display(total: int | None, what: str, show: Verbose, unit: str, done: int) 
     else:
         from tqdm.auto import tqdm
 
-        with tqdm(total=total, desc=what, unit=f" {unit}", initial=done, leave=False) as bar:
+        with tqdm(total=total, desc=what, unit=f" {unit}", leave=False) as bar:
             yield lambda snapshot: bar.update(snapshot.rows - bar.n)
 
 
 def _log(what: str) -> Callable[[Progress], Any]:
     """Return a function that writes a line if none was written for a while."""
-    written = time.perf_counter()
+    last_line = time.perf_counter()
 
     def write(snapshot: Progress) -> None:
-        nonlocal written
-        if time.perf_counter() - written >= _LOG_SECONDS:
-            written = time.perf_counter()
+        nonlocal last_line
+        if time.perf_counter() - last_line >= _LOG_SECONDS:
+            last_line = time.perf_counter()
             print(f"{what}: {snapshot}", file=sys.stderr, flush=True)
 
     return write

@@ -107,10 +107,7 @@ def floats(*shape: str | int, low: float = -inf, high: float = inf, infinite: bo
 
 @dataclass(frozen=True)
 class Starts:
-    """Offsets that cut an array of ``size`` entries into consecutive pieces, ascending from 0.
-
-    ``pieces`` is the number of offsets: "k+1" if the end of the last piece is included, "k" if not.
-    """
+    """Offsets of consecutive pieces of ``size`` entries: "k+1" if the end of the last is included, "k" if not."""
 
     pieces: str
     size: str
@@ -197,10 +194,7 @@ class Unchecked:
 
 
 class Part:
-    """A nested object of one of several kinds.
-
-    ``sizes`` maps its sizes to those of this object: ``Part("linear", d="m")`` has m features.
-    """
+    """A nested object of one of several kinds; ``Part("linear", d="m")`` calls its size d what is m here."""
 
     def __init__(self, *kinds: str, **sizes: str) -> None:
         self._kinds = kinds

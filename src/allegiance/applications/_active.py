@@ -256,10 +256,7 @@ def _sample_size(sample_size: Any, n: int, n_clusters: int) -> int:
 
 @dataclass(frozen=True)
 class NearestCenters:
-    """Distances to k centers, split into the part in the span of the centers and the part outside it.
-
-    The span has at most k - 1 coordinates, however many columns the data has.
-    """
+    """Distances to k centers, split into a part in their span (at most k - 1 coordinates) and one outside it."""
 
     diagram: PowerDiagram
     threads: int
@@ -289,10 +286,7 @@ class NearestCenters:
         return out
 
     def extreme_rows(self, X: Rows) -> IntArray:
-        """Return the rows of X that lie farthest out, on either side, along each axis in which volume is measured.
-
-        The bounding box of these at most 2 (k - 1) rows is the bounding box of X.
-        """
+        """Return the at most 2 (k - 1) rows whose bounding box, in the span of the centers, is that of X."""
         r = self.diagram.positions.shape[1]
         axes = np.arange(r)
         reach = np.full((2, r), -np.inf)
@@ -317,9 +311,6 @@ def fit_to_centers(
 
 
 def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:
-    """Return the largest affinity (n,) of each row of X, and the index (n,) of its center. Above one half is stable.
-
-    Precision does not matter here, so there is no warning.
-    """
+    """Return the largest affinity (n,) of each row of X, above one half if stable, and the index of its center."""
     ranks = fitted.score(X, top=1)._ranks
     return ranks.largest, ranks.first

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
+from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -15,7 +16,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, stream
+from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import (
     AnyArray,
@@ -38,8 +39,6 @@ METHODS = ("kmeans", "hac")
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
 #: Maximum number of rows for default linkages: their distances take twice 1.6 GB.
 MAX_ROWS = 20_000
-#: Rows whose distances to all others are computed at a time.
-_ROWS = 128
 #: Eigenvalues below this share of the largest are rounding.
 _ROUNDING = 1e-13
 
@@ -154,7 +153,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             raise ValueError(f"n_samples={X.shape[0]} must be at least n_clusters={n_clusters}.")
         kernel = lift_kernel(self.kernel, X)
         if self.clusterings is None:
-            labelings = default_labelings(X, n_clusters, seed, threads, self.verbose)
+            labelings = default_labelings(X, n_clusters, seed, self.verbose)
         else:
             named, labelings = by_name(self.clusterings, "clusterings"), {}
             with progress(len(named), "consensus", self.verbose, unit="clusterings") as advance:
@@ -204,10 +203,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 def _assign(
     nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Give points to the nearest of the groups' weighted means; number those that get any by their first points.
-
-    Return the cluster (n,) of each point and (m,) of each lift, -1 if that was left empty, and the centers (k, m).
-    """
+    """Return the clusters of points (n,) and lifts (m,), -1 if left empty, and the centers (k, m) of the groups."""
     centers = np.zeros((int(groups.max()) + 1, groups.size))
     centers[groups, np.arange(groups.size)] = weights
     centers /= centers.sum(axis=1, keepdims=True)
@@ -234,70 +230,33 @@ def _accept_sparse(clusterings: Any) -> bool:
     return all(get_tags(one).input_tags.sparse for one in clusterers)
 
 
-def default_labelings(
-    X: Rows, n_clusters: int, seed: int, threads: int, verbose: Verbose = False
-) -> dict[str, AnyArray]:
-    """Cluster X (n, d) by k-means and by single, average, complete and Ward linkage.
-
-    All linkages share the n (n - 1) / 2 distances, which SciPy copies once: 16 bytes a pair in all.
-    """
+def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = False) -> dict[str, AnyArray]:
+    """Cluster X (n, d) by k-means and by single, average, complete and Ward linkage."""
     n = X.shape[0]
     if n > MAX_ROWS:
         raise ValueError(
             f"clusterings=None would hold the distances of all pairs of {n:,} rows, {8e-9 * n * n:.0f} GB. Pass "
             f"clusterings= for more than {MAX_ROWS:,} rows."
         )
-    from scipy.cluster.hierarchy import linkage
-
     kmeans = KMeans(n_clusters, n_init=10, random_state=int(stream(seed, *b"k-means").integers(2**31)))
     labelings = {"k-means": np.asarray(kmeans.fit(X).labels_)}
     if n == n_clusters:  # and a single row has no tree
         return labelings | {method: np.arange(n) for method in LINKAGES}
-    distances = _condensed_distances(X, threads)
+    distances = _condensed_distances(X)
     with progress(len(LINKAGES), "linkage", verbose, unit="trees") as advance:
         for method in LINKAGES:
-            labelings[method] = _cut_tree(linkage(distances, method), n_clusters)
+            labelings[method] = cut_tree(linkage(distances, method), [n_clusters])[:, 0]
             advance(1)
     return labelings
 
 
-def _condensed_distances(X: Rows, threads: int) -> FloatArray:
+def _condensed_distances(X: Rows) -> FloatArray:
     """Return the distances of rows i < j, row after row, as SciPy's linkage reads them."""
-    n = X.shape[0]
-    if not is_sparse(X):
-        X = dense(X)
-        X = X - X.mean(axis=0)  # a common offset would cost digits
-    distances = np.empty(n * (n - 1) // 2)
-    starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, 0, -1))])
-
-    def fill(rows: slice) -> None:
-        for start in range(rows.start, rows.stop, _ROWS):
-            stop = min(start + _ROWS, rows.stop)
-            with np.errstate(over="ignore", invalid="ignore"):
-                block = euclidean_distances(X[start:stop], X[start:])
-            for i in range(start, stop):
-                distances[starts[i] : starts[i] + n - 1 - i] = block[i - start, i - start + 1 :]
-
-    with on_one_thread():
-        for_row_blocks(fill, n, threads, multiple=_ROWS)
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances = squareform(euclidean_distances(X), checks=False) if is_sparse(X) else pdist(dense(X))
     if not np.isfinite(distances).all():
         raise ValueError("X is too large for distances: scale it down.")
-    return distances
-
-
-def _cut_tree(tree: FloatArray, n_clusters: int) -> AnyArray:
-    """Return labels (n,) of exactly ``n_clusters`` clusters, by leaving out the last merges of a tree (n - 1, 4)."""
-    n = tree.shape[0] + 1
-    merges = n - n_clusters
-    children = tree[:merges, :2].astype(np.int64)
-    parents = np.arange(n, n + merges)
-    edges = sp.coo_array(
-        (np.ones(2 * merges), (children.ravel(order="F"), np.concatenate([parents, parents]))), shape=(2 * n, 2 * n)
-    )
-    from scipy.sparse.csgraph import connected_components
-
-    _, component = connected_components(edges, directed=False)
-    return np.unique(component[:n], return_inverse=True)[1]
+    return np.asarray(distances, dtype=np.float64)
 
 
 def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
@@ -321,8 +280,8 @@ def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
 def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> IntArray:
     """Return the group (m,) of each lift by weighted k-means (LiftKm)."""
     values, vectors = np.linalg.eigh(gram)
-    kept = values > _ROUNDING * gram.shape[0] * values[-1]
-    positions = vectors[:, kept] * np.sqrt(values[kept])
+    positive = values > _ROUNDING * gram.shape[0] * values[-1]
+    positions = vectors[:, positive] * np.sqrt(values[positive])
     kmeans = KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31)))
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the groups are counted afterwards
@@ -331,10 +290,7 @@ def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng
 
 
 def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) -> IntArray:
-    """Return the group (m,) of each lift by merging, again and again, the two groups that it costs least (LiftHAC).
-
-    The cost is Ward's, by which merging raises the weighted sum of squared distances to the means that k-means lowers.
-    """
+    """Return the group (m,) of each lift, by repeatedly merging the two groups with the least Ward cost."""
     mass = weights.astype(np.float64)
     norms = np.diagonal(gram)
     squares = np.maximum(norms + norms[:, None] - 2.0 * gram, 0.0)
@@ -344,10 +300,10 @@ def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) ->
     for _ in range(mass.size - n_clusters):
         a, b = sorted(divmod(int(cost.argmin()), mass.size))
         with np.errstate(invalid="ignore"):  # inf - inf at merged groups, which stay out
-            merged = (mass[a] + mass) * cost[a] + (mass[b] + mass) * cost[b] - mass * cost[a, b]
-            merged /= mass[a] + mass[b] + mass
-        merged[~np.isfinite(merged)] = np.inf
-        cost[a], cost[:, a] = merged, merged
+            new_cost = (mass[a] + mass) * cost[a] + (mass[b] + mass) * cost[b] - mass * cost[a, b]
+            new_cost /= mass[a] + mass[b] + mass
+        new_cost[~np.isfinite(new_cost)] = np.inf
+        cost[a], cost[:, a] = new_cost, new_cost
         cost[a, a] = np.inf
         cost[b], cost[:, b] = np.inf, np.inf
         mass[a] += mass[b]

@@ -223,18 +223,15 @@ class Rules(NamedTuple):
 
 
 class Ruler:
-    """Measures stability against a snapshot of the centroids, as long as they have hardly moved since.
-
-    A new triangulation for each batch would make small batches as slow as large ones.
-    """
+    """Stability by a snapshot of the centroids, while they hardly move: a new triangulation for each batch is slow."""
 
     def __init__(self, centers: FloatArray, rows: FloatArray, n_jobs: int | None) -> None:
         self.centers = centers
         self.near = NearestCenters.of(centers, n_jobs)
         self.extremes = rows[self.near.extreme_rows(rows)]
         """At most 2 (k - 1) rows that span the bounding box."""
-        reached = self._positions(self.extremes)
-        self.box = reached.min(axis=0), reached.max(axis=0)
+        positions = self._positions(self.extremes)
+        self.box = positions.min(axis=0), positions.max(axis=0)
         self._fitted: Fitted | None = None
 
     def holds(self, centers: FloatArray, rows: FloatArray, slack: float) -> bool:
@@ -325,16 +322,16 @@ class StreamState:
         known = self.stability if ruler is self.ruler else None
         later = _fitting_ruler(ruler, clusters, rows, slack, rules)
         if later is ruler and (known is not None or not self.pending.size):
-            measured = first[~safe] if known is None else np.vstack([known, first[~safe]])
+            affinities = first[~safe] if known is None else np.vstack([known, first[~safe]])
         else:
-            measured = later.measure(waiting, rules)
-        codes, away, safe = _examine(waiting, measured, clusters, reach, rules)
-        forced = _surplus(safe, measured[:, 0] - (away > reach), rules.max_pending)
+            affinities = later.measure(waiting, rules)
+        codes, away, safe = _examine(waiting, affinities, clusters, reach, rules)
+        forced = _surplus(safe, affinities[:, 0] - (away > reach), rules.max_pending)
         leaving = safe | forced
         return replace(
             self,
             pending=waiting[~leaving],
-            stability=measured[~leaving],
+            stability=affinities[~leaving],
             clusters=clusters.absorb(waiting[leaving], codes[leaving]),
             ruler=later,
             n_births=self.n_births + n_births,
@@ -364,14 +361,11 @@ def _fitting_ruler(
 
 
 def _examine(
-    rows: FloatArray, measured: FloatArray, clusters: SummarizedClusters, reach: float, rules: Rules
+    rows: FloatArray, affinities: FloatArray, clusters: SummarizedClusters, reach: float, rules: Rules
 ) -> tuple[IntArray, FloatArray, BoolArray]:
-    """Return the nearest clusters of rows (m, d), the squared distances from them, and which rows can be absorbed.
-
-    These are stable, owned by the cluster they are nearest to, and no farther from it than the root of ``reach``.
-    """
+    """Return the nearest clusters of rows (m, d), the squared distances to them, and which rows can be absorbed."""
     codes, squared = NearestCenters.of(clusters.centers, rules.n_jobs).assign(rows)
-    return codes, squared, (measured[:, 0] > 0.5) & (measured[:, 1] == codes) & (squared <= reach)
+    return codes, squared, (affinities[:, 0] > 0.5) & (affinities[:, 1] == codes) & (squared <= reach)
 
 
 def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) -> BoolArray:
@@ -430,12 +424,7 @@ class SummarizedClusters:
         return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows)[1].sum())
 
     def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarizedClusters | None:
-        """Remove one cluster and start another among ``rows`` (m, d), if that lowers the objective; else None.
-
-        The points of the removed cluster join the nearest other cluster. As in k-means++, a few random rows, likely far
-        from all means, are tried as founders, and the best one is used. This is a step of single-swap local search for
-        k-means.
-        """
+        """Move one cluster to the best of a few random founders, if that lowers the objective; else return None."""
         swap = self._cheapest_swap(rows, rng) if self.counts.size > 1 and rows.size else None
         if swap is None:
             return None
@@ -463,8 +452,8 @@ class SummarizedClusters:
         away[:, :m] = NearestCenters.of(founders, n_jobs=1).squared_distances(rows).T
         costs = np.empty((founders.shape[0], k))
         for cost, distance in zip(costs, away, strict=True):
-            kept, moved = weight * np.minimum(first, distance), weight * np.minimum(second, distance)
-            cost[:] = kept.sum() + np.bincount(nearest, moved - kept, minlength=k)
+            before, after = weight * np.minimum(first, distance), weight * np.minimum(second, distance)
+            cost[:] = before.sum() + np.bincount(nearest, after - before, minlength=k)
         founder, gone = np.unravel_index(costs.argmin(), costs.shape)
         followers = away[founder, :m] < np.where(nearest == gone, second, first)[:m]
         return int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0)

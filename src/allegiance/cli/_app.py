@@ -318,6 +318,11 @@ def begin(values: dict[str, Any], *, where: Sequence[str] = ()) -> Run:
     return Run(data, *parts, values["json"], log)
 
 
+def is_beyond(drift: Any, tolerance: float) -> bool:
+    """Return whether drift exceeds ``--tolerance``."""
+    return bool(drift.drifted and (tolerance == 0 or drift.severity > tolerance))
+
+
 def finish(code: int) -> None:
     """Record that all outputs are complete, before the summary is printed."""
     root: Any = click.get_current_context().find_root().command

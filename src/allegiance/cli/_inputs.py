@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zipfile import is_zipfile
 
 import click
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance._core.validation import AnyArray, FloatArray
     from allegiance.io import FeaturePlan, Table
+    from allegiance.io.plan import Gaps
     from allegiance.results import AffinityResult
 
 #: Options that a saved model fixes.
@@ -30,7 +33,8 @@ _FIXED = (
 )  # fmt: skip
 
 
-class Points(NamedTuple):
+@dataclass(frozen=True)
+class Points:
     """The rows of a table in memory."""
 
     X: FloatArray
@@ -39,6 +43,18 @@ class Points(NamedTuple):
     """(n,) the labels of a column, if one was named."""
     columns: pa.Table
     """The row number, then all columns of the table as written."""
+    table: Table
+    gaps: Gaps
+    """Missing values and new categories."""
+
+    @cached_property
+    def typed(self) -> Any:
+        """The columns of the table with their detected types, for the page and descriptions."""
+        import pyarrow as pa
+
+        names = self.columns.column_names[1:]
+        batches = self.columns.select(names).to_batches()
+        return pa.Table.from_batches([self.table.typed(batch, keep_words=False) for batch in batches])
 
 
 def check_clustering(run: Run) -> None:
@@ -93,18 +109,24 @@ def _check_model(trust: Trust) -> None:
         )
 
 
-def find_readable(reading: Reading, data: tuple[str, ...], log: Log) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the input files that can be read completely, and the damaged files with the reason."""
+def find_readable(run: Run) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the input files that can be opened, and damaged files with the reason.
+
+    A fit, and any text, is read completely before it is scored, so these files are read here. Other damage is found
+    while the files are scored.
+    """
     from allegiance.io.tables import locate_files
 
-    files = [file for name in data for file in locate_files(name)]
+    files = [file for name in run.data for file in locate_files(name)]
     damaged: dict[str, str] = {}
     for file in files:
         try:
-            open_input(reading, (file,), log).profile()
+            table = open_input(run.reading, (file,), run.log)
+            if run.trust.model is None or table.has_text:
+                table.profile()
         except (ValueError, OSError) as error:
             damaged[file] = str(error)
-            log.note(f"{file} was skipped: {error}")
+            run.log.note(f"{file} was skipped: {error}")
     readable = tuple(file for file in files if file not in damaged)
     if not readable:
         raise ValueError("none of the input files can be read.")
@@ -378,21 +400,23 @@ def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
     return plan.scale_matrix(np.column_stack([np.asarray(values.column(name), float) for name in table.columns]))
 
 
-def load_points(table: Table, plan: FeaturePlan, labels: str | None, *, typed: bool) -> Points:
-    """Read the table into memory."""
+def load_points(
+    table: Table, plan: FeaturePlan, labels: str | None = None, row: str | None = None, *, typed: bool = True
+) -> Points:
+    """Read the table into memory; ``row`` names the column of row numbers."""
     import numpy as np
     import pyarrow as pa
 
     from allegiance.io.batches import Rows
     from allegiance.io.tables import BATCH_ROWS
 
-    row = free_name("row", table.columns)
+    row = row or free_name("row", table.columns)
     rows = Rows(table, plan, None, labels=labels, keep=table.columns, row=row, typed=typed)
     batches = list(rows.batches(BATCH_ROWS))
     columns = pa.Table.from_batches([batch.passthrough for batch in batches])
     X = np.concatenate([batch.X for batch in batches]) if len(batches) > 1 else batches[0].X
     values = None if labels is None else np.concatenate([batch.labels for batch in batches])
-    return Points(X, values, columns)
+    return Points(X, values, columns, table, rows.gaps)
 
 
 def ids_of(features: Features, plan: FeaturePlan, table: Table) -> list[str]:
@@ -414,6 +438,7 @@ def needs_memory(run: Run) -> str | None:
         "--report": output.report is not None,
         "--audit-sheet": output.audit_sheet is not None,
         "-o -": output.output == "-",
+        "-o FILE.h5ad": output.output is not None and is_cells([output.output]),
         "a run without -o": output.output is None,
         f"--influence {trust.influence}": fits and trust.influence in KERNELS,
         f"--algorithm {trust.algorithm}": fits and trust.algorithm not in (None, *LIKE_KMEANS),

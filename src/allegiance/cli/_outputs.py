@@ -9,7 +9,6 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,8 +38,6 @@ def check_outputs(run: Run) -> None:
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
     if output.output == "-" and sys.stdout.name == os.devnull:
         raise OSError("standard output is closed, so -o - cannot be written.")
-    if output.report is not None:
-        check_page()
     places: dict[str, str] = {}
     for option, path in _paths(run).items():
         place = path if "://" in path else os.path.realpath(path)
@@ -104,13 +101,6 @@ def _read_record(path: str) -> dict[str, Any] | None:
         if isinstance(record, dict) and record.get("format") == _FORMAT:
             return record
     return None
-
-
-def check_page() -> None:
-    """Raise unless the libraries for the page are installed."""
-    for library in ("bokeh", "jinja2", "PIL"):
-        if find_spec(library) is None:
-            raise click.ClickException(f"the page needs {library}: pip install 'allegiance[report]'.")
 
 
 def check_inputs(run: Run, table: Table, *others: str) -> None:
@@ -220,6 +210,11 @@ def write_rows(path: str | None, rows: Any, run: Run, **settings: Any) -> None:
         run.log.wrote(path)
 
 
+def percent_columns(names: dict[str, str]) -> list[str]:
+    """Return the output names of scores that workbooks show as percentages."""
+    return [names[name] for name in ("trust", "own_affinity") if name in names]
+
+
 def write_cells(path: str, run: Run, result: AffinityResult) -> None:
     """Write the input .h5ad file with the scores, as ``allegiance.anndata.trust`` writes them."""
     from allegiance.anndata import write_result
@@ -229,7 +224,6 @@ def write_cells(path: str, run: Run, result: AffinityResult) -> None:
     write_result(cells, result, run.features.labels or "cluster", version=provenance()["version"])
     with replacing(path, force=run.output.replaces) as temporary:
         cells.write_h5ad(temporary)
-    run.log.wrote(path)
 
 
 def score_names(columns: Any, scores: Any) -> dict[str, str]:

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._app import Run, finite, provenance, show
+from ._inputs import Points, ids_of
 
 if TYPE_CHECKING:
     from allegiance.drivers import Drivers
     from allegiance.io import FeaturePlan, Table
     from allegiance.report import Description
-    from allegiance.results import Summary
+    from allegiance.results import AffinityResult, Summary
 
 #: Maximum characters of a printed value, and maximum printed drivers and clusters.
 _MAX_CHARACTERS, _MAX_DRIVERS, _MAX_CLUSTERS = 60, 8, 20
 _VERDICTS = ("firm", "borderline", "doubtful")
+
+
+#: Sample size for the drivers of a streamed table, in rows.
+_DRIVER_ROWS = 16_384
 
 
 class Facts(NamedTuple):
@@ -28,15 +33,68 @@ class Facts(NamedTuple):
     drivers: Drivers | None
     descriptions: Sequence[Description]
     """Cluster descriptions, in cluster order; empty if unknown."""
-    review: Any
-    """The rows to review: an Arrow table."""
-    columns: Sequence[str]
-    """The columns of the printed review list."""
     source: dict[str, Any]
     """Provenance, by subject."""
+    review: Any = None
+    """The rows to review: an Arrow table."""
+    columns: Sequence[str] = ()
+    """The columns of the printed review list."""
+
+    def with_review(self, review: Any, first: Sequence[str], names: dict[str, str]) -> Facts:
+        """Add the rows to review, whose last column is their order; the list shows ``first`` and the main scores."""
+        own = [] if "trust" in names else ["own_affinity"]
+        scores = [names[name] for name in ("label", "trust", *own, "verdict", "rival", "priority") if name in names]
+        reason, order = review.column_names[-2:]
+        return self._replace(review=review.drop_columns([order]), columns=[*first, *scores, reason])
 
 
-def collect_problems(summary: Summary, drivers: Drivers | None, plan: FeaturePlan) -> list[str]:
+def describe_points(
+    run: Run, table: Table, plan: FeaturePlan, points: Points, result: AffinityResult, model_id: str
+) -> Facts:
+    """Return the facts about a result in memory, except the review list."""
+    import pyarrow as pa
+
+    from allegiance.drivers import drivers
+    from allegiance.report import cluster_descriptions
+
+    ids = ids_of(run.features, plan, table)
+    names = points.columns.column(ids[0]).to_numpy(zero_copy_only=False) if ids else None
+    used = points.typed.select(list(plan.used))
+    for place, column in enumerate(plan.features):
+        kind = used.schema.types[place]
+        if column.kind == "category" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            used = used.set_column(place, column.name, used.column(place).cast(pa.string()))
+    by_column = drivers(result, points.X, plan=plan, ids=names)
+    descriptions = cluster_descriptions(result, data=used)
+    return _facts(run, table, plan, result.summary(), by_column, descriptions, model_id)
+
+
+def describe_stream(run: Run, table: Table, plan: FeaturePlan, fitted: Any, summary: Summary, model_id: str) -> Facts:
+    """Return the facts about a table read in batches: drivers of a random sample, and descriptions of the centers."""
+    import numpy as np
+
+    from allegiance.drivers import drivers
+    from allegiance.io.saved import predict_points
+    from allegiance.report import center_descriptions
+
+    by_column, descriptions = None, list[Any]()
+    if fitted.centers is not None:
+        sizes = [line.points for line in summary.clusters if line.name is not None]
+        descriptions = center_descriptions(fitted.centers, np.array(sizes), plan)
+    if run.trust.model is None:
+        X = np.asarray(plan.prepare(table.sample(_DRIVER_ROWS, plan.used))[0], np.float64)
+        by_column = drivers(predict_points(fitted, None, X), X, plan=plan)
+    return _facts(run, table, plan, summary, by_column, descriptions, model_id)
+
+
+def _facts(
+    run: Run, table: Table, plan: FeaturePlan, summary: Summary, by_column: Any, descriptions: Any, model_id: str
+) -> Facts:
+    problems, source = _collect_problems(summary, by_column, plan), _source_facts(run, table, plan, model_id)
+    return Facts(summary, plan, problems, by_column, descriptions, source)
+
+
+def _collect_problems(summary: Summary, drivers: Drivers | None, plan: FeaturePlan) -> list[str]:
     """Return sentences about problems of the table, the clusters and the drivers that change the answer."""
     table = [finding for finding in plan.findings if finding.level == "warning"]
     known = {finding.kind for finding in table}
@@ -44,7 +102,7 @@ def collect_problems(summary: Summary, drivers: Drivers | None, plan: FeaturePla
     return [*summary.problems, *dict.fromkeys(str(finding) for finding in (*table, *flags))]
 
 
-def source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
+def _source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
     """Return the provenance of the scores, by subject."""
     return {
         "data": ", ".join(table.files[:3]) + (f" and {len(table.files) - 3:,} more" if len(table.files) > 3 else "")

@@ -22,8 +22,8 @@ _METHODS = ("random", "least trusted")
 _RIGHT, _KEY = "right", "audit_key"
 
 
-def write_sheet(run: Run, result: AffinityResult, whole: Any, columns: list[str], names: dict[str, str]) -> None:
-    """Write the audit sheet, if a file is named: rows to check in random order, without trust and verdict."""
+def write_sheet(run: Run, result: AffinityResult, columns: Any, cluster: str) -> None:
+    """Write the audit sheet, if a file is named: rows to check in random order, with some columns of the table."""
     import numpy as np
     import pyarrow as pa
 
@@ -33,7 +33,8 @@ def write_sheet(run: Run, result: AffinityResult, whole: Any, columns: list[str]
     sample = result.audit_sample(run.output.audit_size, random_state=run.trust.seed)
     order = np.random.default_rng(run.trust.seed).permutation(len(sample))
     pairs = [(int(sample.rows[i]), str(sample.drawn[i])) for i in order]
-    rows = whole.take(pa.array([row for row, _ in pairs])).select([names["label"], *columns])
+    numbers = pa.array([row for row, _ in pairs])
+    rows = columns.take(numbers).add_column(0, cluster, pa.array(result._columns()["label"]).take(numbers))
     right = free_name(_RIGHT, rows.column_names)
     first = {
         right: pa.array([None] * len(pairs), pa.string()),

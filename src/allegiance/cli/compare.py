@@ -61,7 +61,7 @@ def compare(**values: Any) -> int:
     from allegiance import compare_clusterings
     from allegiance.io.values import label_values
 
-    points = load_points(table, plan, None, typed=True)
+    points = load_points(table, plan)
     candidates: dict[str, Any] = {
         name: label_values(points.columns.column(name), name, table.where)[0] for name in names
     }

@@ -61,7 +61,7 @@ def curve(**values: Any) -> int:
     plan = plan_or_raise(run, table)
     from allegiance import stability_curve
 
-    points = load_points(table, plan, None, typed=True)
+    points = load_points(table, plan)
     if max(numbers) > len(points.X):
         raise ValueError(f"--clusters {max(numbers)} is more than the {len(points.X):,} rows of {table.where}.")
     result = stability_curve(

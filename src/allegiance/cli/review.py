@@ -10,8 +10,9 @@ import click
 from . import _options as opt
 from ._app import Run, begin, print_json, show
 from ._inputs import check_clustering, load_points, open_input, prepare, score_points
-from ._outputs import check_inputs, check_page
-from .score import describe_memory, page_settings, typed_columns
+from ._outputs import check_inputs
+from ._page import check_page, page_settings
+from ._summary import describe_points
 
 if TYPE_CHECKING:
     from allegiance.io import Table
@@ -63,12 +64,12 @@ def review(**values: Any) -> None:
     _check_log(decisions)
     check_inputs(run, table, decisions)
     scorer, plan = prepare(run, table)
-    points = load_points(table, plan, run.features.labels, typed=True)
+    points = load_points(table, plan, run.features.labels)
     result, scorer = score_points(run, points, plan, scorer)
+    from allegiance.io.saved import model_id
     from allegiance.review import serve
 
-    typed = typed_columns(points, table)
-    facts = describe_memory(run, table, plan, points, result, scorer, typed)
+    facts = describe_points(run, table, plan, points, result, model_id(scorer.fitted_, plan))
     server = serve(
         result,
         points.X,
@@ -77,7 +78,7 @@ def review(**values: Any) -> None:
         port=values["port"],
         allow_hosts=values["allow_host"],
         open_browser=not values["no_browser"],
-        **page_settings(run, result, points, plan, table, facts, typed),
+        **page_settings(run, result, points, plan, table, facts),
     )
     try:
         if run.json:

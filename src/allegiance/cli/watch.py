@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import DRIFTED, FAILED, Run, begin, print_json, show
+from ._app import DRIFTED, FAILED, Run, begin, is_beyond, print_json, show
 from ._inputs import check_model_file, load_model, model_plan, open_input
 from ._options import READING_OPTIONS, RUN_OPTIONS, RUNNING, Command, option, options
-from .score import Profiler, is_beyond
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -87,15 +86,14 @@ def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: 
     """Read a file and compare it with the baseline of the model."""
     from allegiance.drift import compare_profiles
     from allegiance.io import TableError
-    from allegiance.io.batches import Rows
+    from allegiance.io.batches import Rows, profile_table
 
     table = open_input(run.reading, (file,), run.log)
     plan, notes = model_plan(scorer, saved, table)
-    for note in notes:
+    fitted, rows = scorer.fitted_, Rows(table, plan, None)
+    profile = profile_table(fitted, rows)
+    for note in dict.fromkeys((*notes, *plan.describe_gaps(rows.gaps))):
         run.log.note(f"{file}: {note}")
-    fitted = scorer.fitted_
-    profiler = Profiler(fitted, plan)
-    profiler.read(Rows(table, plan, None))
-    if profiler.total is None:
+    if not profile.n_points:
         raise TableError(f"{file} has no rows.")
-    return compare_profiles(fitted, fitted.baseline, profiler.total)
+    return compare_profiles(fitted, fitted.baseline, profile)

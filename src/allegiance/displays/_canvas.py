@@ -106,7 +106,7 @@ def place_labels(
     boxes = [bbox.from_bounds(x, y, 0.0, 0.0).padded(5.0 * pixels) for x, y in symbols]
     angles = np.pi / 2.0 + 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    written = []
+    labels = []
     for place, text in zip(places, texts, strict=True):
         label = ax.annotate(
             text, (place[0], place[1]), (0.0, 0.0), textcoords="offset points", ha="center", va="center",
@@ -118,14 +118,14 @@ def place_labels(
             if not box.count_overlaps(boxes) and frame.contains(*box.min) and frame.contains(*box.max):
                 label.xyann = (float(x), float(y))
                 boxes.append(box)
-                written.append(label)
+                labels.append(label)
                 if np.hypot(x, y) > _LEAD:
                     arrow = {"arrowstyle": "-", "color": text_color(ax), "linewidth": 0.7, "shrinkA": 5, "shrinkB": 1}
                     ax.annotate("", place, label.xyann, textcoords="offset points", zorder=5, arrowprops=arrow)
                 break
         else:
             label.remove()
-    return written
+    return labels
 
 
 class ResultDisplay:

@@ -82,16 +82,16 @@ class GalleryDisplay(ResultDisplay):
         self.per_cluster = per_cluster
         self.examples = self._choose_rows(check_count(n, "n"))
         """The columns of :meth:`frame` by name."""
-        picked: Any = (X.tocsr() if is_sparse(X) else np.asarray(X))[self.examples["row"]]
-        picked = picked.toarray() if is_sparse(picked) else picked
-        d = int(np.prod(picked.shape[1:]))
-        shape = picked.shape[1:] if image_shape is None else tuple(np.atleast_1d(image_shape).tolist())
+        images: Any = (X.tocsr() if is_sparse(X) else np.asarray(X))[self.examples["row"]]
+        images = images.toarray() if is_sparse(images) else images
+        d = int(np.prod(images.shape[1:]))
+        shape = images.shape[1:] if image_shape is None else tuple(np.atleast_1d(image_shape).tolist())
         if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (3, 4)) or int(np.prod(shape)) != d:
             raise ValueError(
                 f"GalleryDisplay shows images. Pass image_shape=(height, width) or (height, width, 3) with a product "
                 f"of {d}, the columns of X, got {image_shape!r}; for a table use result.review()."
             )
-        self.images: AnyArray = picked.reshape(-1, *shape)
+        self.images: AnyArray = images.reshape(-1, *shape)
         """(m, height, width) or (m, height, width, 3) in the order of ``examples``."""
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
@@ -147,9 +147,9 @@ class GalleryDisplay(ResultDisplay):
         group, cluster = self.examples["group"], self.examples["cluster"]
         if not self.per_cluster:
             return {kind.replace(" ", "\n"): [np.flatnonzero(group == kind)] for kind in (_MOST, _LEAST)}
-        called = dict(zip(map(str, self.result.classes.tolist()), self.names, strict=True))
+        names = dict(zip(map(str, self.result.classes.tolist()), self.names, strict=True))
         return {
-            "\n".join(textwrap.wrap(called[name], 16)[:4]): [
+            "\n".join(textwrap.wrap(names[name], 16)[:4]): [
                 np.flatnonzero((cluster == name) & (group == kind)) for kind in (_MOST, _LEAST)
             ]
             for name in dict.fromkeys(cluster.tolist())

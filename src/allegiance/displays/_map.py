@@ -290,9 +290,9 @@ class AffinityFieldDisplay(_Map):
         places = plane.lift(_grid(self.lower, self.upper, resolution))
         low, high = fitted.influence.limits
         defined = ((places > low) & (places < high)).all(axis=1)
-        scored = fitted.without_preprocessing().score(places[defined])
+        field = fitted.without_preprocessing().score(places[defined])
         values, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
-        values[defined], owner[defined] = _measure(scored, which)[2], scored._codes
+        values[defined], owner[defined] = _measure(field, which)[2], field._codes
         self._note = plane.note
         self.field = values.reshape(resolution, resolution)
         """(m, m) values over the view, rows from bottom to top; NaN where the divergence is not defined."""
@@ -454,10 +454,7 @@ def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
 
 
 def _measure(result: Any, which: Any) -> tuple[str, str, FloatArray]:
-    """Return the name of trust, the largest affinity, or the affinity to a cluster, what it is, and its values (n,).
-
-    Affinities that are not stored are NaN.
-    """
+    """Return the name, the description and the values (n,) of what is shown; NaN where it is not stored."""
     if which is None:
         which = "trust" if result._calibrated else "affinity"
     if isinstance(which, str) and which == "trust":

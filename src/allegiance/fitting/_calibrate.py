@@ -28,19 +28,19 @@ def calibrate_fitted(
     specification, places = fitted.specification, sample.positions()
     calibration, settings = specification.calibration, specification.settings
     assert calibration is not None
-    scored: IntArray | slice = sample.numbers
+    sampled_rows: IntArray | slice = sample.numbers
     if result is None:
-        started, scored = time.perf_counter(), slice(None)
+        started, sampled_rows = time.perf_counter(), slice(None)
         result = fitted.score_located(fitted.locate(sample.rows), sample.codes, FrameLike(), started, top=1)
     known = calibration.clusterer if calibration.clusterer is not None else estimator
     rows, clusterer = _rows_and_clusterer(fitted, sample, places, known, X)
-    distance = result._distance[scored]
+    distance = result._distance[sampled_rows]
     trust_map = calibrate(
         calibration.without_clusterer(),
         rows,
         sample.codes[places],
-        result.own_affinity[scored][places],
-        result._closeness[scored][places],
+        result.own_affinity[sampled_rows][places],
+        result._closeness[sampled_rows][places],
         reach=_reach(fitted, sample.codes, distance),
         clusterer=clusterer,
         others=_stand_ins(fitted, sample.codes),
@@ -79,10 +79,7 @@ def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
 
 
 def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
-    """Return the distance (k,) of the farthest member of each cluster.
-
-    If all members of a cluster equal its representative, it is the root mean square distance in the sample.
-    """
+    """Return the distance (k,) of the farthest member of each cluster; if that is 0, the usual distance."""
     members = fitted.members
     inner = distance[codes >= 0]
     usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
@@ -95,14 +92,11 @@ def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
 
 
 def stability_score(fitted: Fitted, X: Any) -> float:
-    """Return the replication above chance of the labels of points, without measuring affinities.
-
-    The fitted estimator, or else the stand-in clusterer that best reproduces the labels, clusters the subsamples.
-    """
+    """Return the replication above chance of the labels of points, without measuring affinities."""
     settings = fitted.specification.settings
     calibration = fitted.specification.calibration or Calibration()
-    points, rows = fitted.prepare_rows(X)
-    codes = fitted.codes_of_new(points, fitted.locate(rows))
+    points = fitted.prepare_input(X)
+    rows, codes = points.rows, fitted.codes_of(points, fitted.locate(points.rows))
     limit = calibration.n_rows(fitted.classes.size, rows.shape[1])
     sample = ContentSample.of(rows, codes, limit=limit)
     places = sample.positions()

@@ -164,11 +164,11 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
     influence, domain = specification.influence, specification.domain
     diagram, located = influence.diagram(training, keep_axes=domain.keeps_axes)
     if specification.weights is not None:
-        spread = chunks.total(partial(training.spread, diagram))
+        spread = training.chunks.total(partial(training.spread, diagram))
         diagram = specification.weights.apply(diagram, spread)
     # Unlabeled rows get the nearest center; weights move the borders between centers.
     by_nearest = not training.has_labels or (not chunks.has_labels and specification.weights is not None)
-    last = chunks.total(partial(training.last_pass, diagram, located, by_nearest))
+    last = training.chunks.total(partial(training.last_pass, diagram, located, by_nearest))
     extent = last.extent.plus(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
         specification=specification,
@@ -184,10 +184,7 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
 
 
 class _Training:
-    """The training data, read in passes: implements :class:`allegiance.influence.Training` for all sources.
-
-    Its methods are pickled without the chunks and run on the workers that have them.
-    """
+    """The training data, read in passes on the workers that have it, as :class:`allegiance.influence.Training`."""
 
     def __init__(self, specification: Specification, chunks: Chunks, columns: Columns, threads: int) -> None:
         influence = specification.influence
@@ -209,11 +206,12 @@ class _Training:
         self.sites = np.empty((0, chunks.n_features))
         if influence.has_sites and self.user_sites is not None:
             self.sites = influence.prepare(self.user_sites, "centers")
-        self.has_labels, self._nearest_center = chunks.has_labels, None
+        self.has_labels = chunks.has_labels or influence.needs_labels
         if not chunks.has_labels and influence.needs_labels:
             self._nearest_center = Euclidean().diagram(self, keep_axes=False)[0]
-            self.has_labels = True
-        self._clusters = chunks.total(self.first_pass) if self.has_labels else None
+            if isinstance(chunks, InMemory):
+                self.chunks = InMemory(chunks.X, self.labels(Chunk(chunks.X, None, 0), chunks.X))
+        self._clusters = self.chunks.total(self.first_pass) if self.has_labels else None
         if self._clusters is not None:
             n_centers = None if self.user_sites is None else self.user_sites.shape[0]
             self.classes = check_classes(self._clusters.classes, n_centers)
@@ -241,8 +239,8 @@ class _Training:
 
     def labels(self, chunk: Chunk, rows: Rows) -> Labels:
         """Return the labels of a chunk; without labels, the nearest center by Euclidean distance."""
-        if self._nearest_center is not None:
-            nearest = nearest_sites(self._nearest_center, self._nearest_center.locate(rows).position)
+        if chunk.labels is None:
+            nearest = nearest_sites(self._nearest_center, self._nearest_center.locate(rows, self.threads).position)
             return Labels.of(nearest, nearest.size)
         return chunk.labels if isinstance(chunk.labels, Labels) else Labels.of(chunk.labels, chunk.X.shape[0])
 

@@ -15,10 +15,7 @@ import numpy as np
 from allegiance._core.parallel import for_row_blocks, kernel_ready
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
-from allegiance.calibration import (
-    MemberDistances,
-    TrustMap,
-)
+from allegiance.calibration import MemberDistances, TrustMap
 from allegiance.engines import (
     Estimate,
     FittedEngine,
@@ -31,7 +28,7 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness, join_results
 
-from ._inputs import Columns, Prepared, without_feature_names
+from ._inputs import Columns, without_feature_names
 from ._labels import NOISE, Labels, align, labels_of
 
 if TYPE_CHECKING:
@@ -106,30 +103,12 @@ class Fitted:
         """Return a copy for points that are already transformed."""
         return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
-    def prepare_rows(self, X: Any, named: bool = True) -> Prepared:
-        """Return points for the clusterer and for the diagram; ``named`` checks column names."""
-        columns = self.columns
-        if not named:
-            columns = Columns(columns.n_features, None, columns.preparation, columns.n_prepared)
-        X, rows = columns.prepare(X)
-        if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
-            X = rows  # it was fitted to arrays, and would warn about names
-        return Prepared(X, self.specification.influence.prepare(rows))
-
     def locate(self, rows: Rows) -> Located:
         """Return the positions of rows (n, d) in the diagram."""
         return self.tessellation.diagram.locate(rows, self.specification.settings.threads)
 
-    def codes_of_new(self, X: Any, located: Located) -> IntArray:
-        """Return the cluster numbers (n,) of new points: predicted by the estimator if it can, else the nearest."""
-        codes = self._predicted(X, located.position.shape[0])
-        return self._nearest(located) if codes is None else codes
-
-    def _predicted(self, X: Any, n: int) -> IntArray | None:
-        """Return the cluster numbers (n,) that the estimator predicts for new points; None if it cannot.
-
-        Clusters without training members have no representative, so their points are scored as noise.
-        """
+    def _predict_codes(self, X: Any, n: int) -> IntArray | None:
+        """Return the cluster numbers (n,) that the estimator predicts for new points; None if it cannot."""
         clusterer = self.clusterer if hasattr(X, "columns") else without_feature_names(self.clusterer)
         if clusterer is None or not hasattr(clusterer, "predict"):
             return None
@@ -142,20 +121,20 @@ class Fitted:
             some = X.iloc[part] if hasattr(X, "iloc") else X[part]
             if precision is not None and isinstance(some, np.ndarray):
                 some = some.astype(precision, copy=False)
+            # Clusters without training members have no representative, so their points are scored as noise.
             codes[part] = Labels.of(clusterer.predict(some), part.stop - start).codes(self.classes, unknown=NOISE)
         return codes
 
-    def _nearest(self, located: Located) -> IntArray:
-        return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
-
     def codes_of(self, points: PreparedInput, located: Located) -> IntArray:
         """Return the clusters (n,) of points that passed :meth:`prepare_input`."""
-        return self._nearest(located) if points.codes is None else points.codes
+        if points.codes is not None:
+            return points.codes
+        return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
-        prepared, rows = self.prepare_rows(X)
-        return labels_of(self.codes_of_new(prepared, self.locate(rows)), self.classes)
+        points = self.prepare_input(X)
+        return labels_of(self.codes_of(points, self.locate(points.rows)), self.classes)
 
     def prepare_input(self, X: Any, labels: Any = None, *, named: bool = True) -> PreparedInput:
         """Apply the transformers and the estimator to points (n, d).
@@ -163,12 +142,18 @@ class Fitted:
         ``labels`` are (n,), -1 for noise; with None the points are labeled as new points. ``named=False`` accepts an
         array in place of a frame, with the columns in training order.
         """
-        prepared, rows = self.prepare_rows(X, named)
-        if labels is None:
-            codes = self._predicted(prepared, rows.shape[0])
-        else:
+        columns = self.columns
+        if not named:
+            columns = Columns(columns.n_features, None, columns.preparation, columns.n_prepared)
+        table, rows = columns.prepare(X)
+        codes: IntArray | None
+        if labels is not None:
             codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
-        return PreparedInput(rows, codes, FrameLike.of(X))
+        else:
+            # A clusterer that was fitted to arrays would warn about names.
+            is_nameless = hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_")
+            codes = self._predict_codes(rows if is_nameless else table, rows.shape[0])
+        return PreparedInput(self.specification.influence.prepare(rows), codes, FrameLike.of(X))
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult:
         """Score points, with arguments as in :meth:`prepare_input`; store the ``top`` largest affinities, or all."""
@@ -183,24 +168,24 @@ class Fitted:
         for start in range(0, max(n, 1), size):
             started = time.perf_counter()
             some = slice(start, start + size)
-            located = self.locate(points.rows[some] if n > size else points.rows)
-            codes = self._nearest(located) if points.codes is None else points.codes[some]
-            parts.append(self.score_located(located, codes, points.frame, started, top=top))
+            part = points
+            if n > size:
+                part = PreparedInput(
+                    points.rows[some], None if points.codes is None else points.codes[some], points.frame
+                )
+            located = self.locate(part.rows)
+            parts.append(self.score_located(located, self.codes_of(part, located), points.frame, started, top=top))
         return parts[0] if len(parts) == 1 else join_results(parts, points.frame)
 
     def score_located(
         self, located: Located, codes: IntArray, frame: FrameLike, started: float, *, top: int | None = None
     ) -> AffinityResult:
-        """Measure located points of clusters ``codes`` (n,), -1 for noise, and build the result.
-
-        ``started`` is the start time by ``time.perf_counter``; ``top`` is the number of largest affinities to store,
-        None for all.
-        """
+        """Measure located points of clusters ``codes`` (n,), -1 for noise, since ``time.perf_counter() == started``."""
         settings = self.specification.settings
-        measured: dict[str, Any]
+        estimates: dict[str, Any]
         if top is None:
             estimate = measure(self.engine, self.tessellation, located.position, settings)
-            measured = {
+            estimates = {
                 "affinity": estimate.affinity,
                 "standard_error": estimate.standard_error,
                 "_empty_cell": estimate.empty_cell,
@@ -208,7 +193,7 @@ class Fitted:
             }
         else:
             blocks = measure_blocks(self.engine, self.tessellation, located.position, settings)
-            measured = _largest(blocks, codes, self.classes, min(top, self.classes.size))
+            estimates = _largest(blocks, codes, self.classes, min(top, self.classes.size))
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
@@ -219,7 +204,7 @@ class Fitted:
             _members=self.members,
             _trust_map=self.trust_map,
             _frame_like=frame,
-            **measured,
+            **estimates,
         )
 
     def empty_result(self, frame: FrameLike, top: int | None) -> AffinityResult:

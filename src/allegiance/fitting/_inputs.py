@@ -136,10 +136,7 @@ def has_pipeline(estimator: Any) -> bool:
 
 
 def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
-    """Split a fitted estimator through frozen estimators, searches and nested pipelines.
-
-    Raises TypeError if a step adds or removes rows.
-    """
+    """Split a fitted estimator through frozen estimators, searches and nested pipelines."""
     steps: list[tuple[str, Any]] = []
     frozen = False
     while True:
@@ -213,10 +210,7 @@ def unique_name(name: str, names: Container[str]) -> str:
 
 
 def fit_preparation(clusterer: Any, X: Any) -> Any:
-    """Return the fitted transformers before a clusterer as one pipeline; None if there are none.
-
-    Classical scaling turns a matrix of distances or similarities into coordinates.
-    """
+    """Return the fitted transformers before a clusterer, or the classical scaling of a matrix; None without."""
     kind = is_pairwise(clusterer)
     if kind is None:
         return unwrap_estimator(fit_clusterer(clusterer, X, {})).preparation if has_pipeline(clusterer) else None

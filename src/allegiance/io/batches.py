@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -12,21 +12,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.validation import AnyArray, FloatArray, check_count, require
+from allegiance.drift import Profile
 from allegiance.fitting import Fitted, PreparedInput
 from allegiance.results import FIRM, AffinityResult, FrameLike, Summary, review_rows
 
 from .files import TableError
 from .formats import as_arrow
-from .plan import FeaturePlan
+from .plan import CellError, FeaturePlan, Gaps
 from .saved import Model, profile_matrix
 from .tables import BATCH_ROWS, Table, open_table, rows_of_batch
-from .values import label_values
+from .values import first_row, label_values
 
-#: Metadata of a scored record batch: the summary of its rows, and the rows to review.
-SUMMARY, REVIEW = b"allegiance.summary", b"allegiance.review"
 #: The sort key of review rows; no output has this column.
 ORDER = "allegiance.order"
 
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
     X: Any
     """(m, d) numbers, or a frame for transformers that select columns by name."""
     labels: AnyArray | None
-    passthrough: pa.RecordBatch
+    passthrough: pa.RecordBatch | pa.Table
     """The columns to copy to the output."""
     first: int
     """The number of its first row in the table."""
@@ -60,7 +60,7 @@ class Rows:
     """The rows of a table, prepared for fitting or scoring.
 
     A plan prepares the features; without one, the columns ``names`` are used as plain numbers, or as frames with
-    ``frames``. ``row`` names an additional output column of row numbers.
+    ``frames``. ``row`` names an additional output column of row numbers, the first unless ``keep`` places it.
     """
 
     def __init__(
@@ -75,10 +75,12 @@ class Rows:
         row: str | None = None,
         typed: bool = False,
     ) -> None:
-        self.table, self.labels, self.keep, self._row, self._typed = table, labels, list(keep), row, typed
-        self._others = list(dict.fromkeys([*keep, *([] if labels is None else [labels])]))
-        #: A function to call with each batch.
-        self.tap: Callable[[Batch], Any] | None = None
+        self.table, self.labels, self._row, self._typed = table, labels, row, typed
+        self.keep = [name for name in keep if name != row]
+        self._output = [*keep] if row is None or row in keep else [row, *keep]
+        self._others = list(dict.fromkeys([*self.keep, *([] if labels is None else [labels])]))
+        #: Missing values and new categories of the batches so far.
+        self.gaps = Gaps()
         table.check_columns(self._others)
         self.plan = plan
         if plan is not None:
@@ -103,7 +105,8 @@ class Rows:
         """Return a batch without rows."""
         schema = self.table.schema_of(self.keep, typed=self._typed)
         if self._row is not None:
-            schema = schema.insert(0, pa.field(self._row, pa.int64()))
+            schema = schema.append(pa.field(self._row, pa.int64()))
+        schema = pa.schema([schema.field(name) for name in self._output])
         passthrough = pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
         return Batch(np.empty((0, len(self.names))), None, passthrough, 0, 0)
 
@@ -122,7 +125,7 @@ class Rows:
             if self.plan is None:
                 X, numbers = pa.Table.from_batches([batch.select(self.used)]).to_pandas(), np.arange(batch.num_rows)
             else:
-                X, numbers = self.plan.prepare(batch)
+                X, numbers = self._prepare(self.plan, batch, start)
             others, values = batch.select(self._others), None
             if numbers.size < batch.num_rows:
                 others = others.take(pa.array(numbers))
@@ -136,14 +139,19 @@ class Rows:
             if self._typed:
                 passthrough = self.table.typed(passthrough)
             if self._row is not None:
-                columns = [pa.array(start + numbers), *passthrough.columns]
-                passthrough = pa.RecordBatch.from_arrays(columns, [self._row, *passthrough.schema.names])
+                passthrough = passthrough.append_column(self._row, pa.array(start + numbers)).select(self._output)
             prepared = Batch(X, values, passthrough, start, end)
             del batch, X, others, passthrough  # free their memory before the next batch is read
-            if self.tap is not None:
-                self.tap(prepared)
             yield prepared
             start = end
+
+    def _prepare(self, plan: FeaturePlan, batch: pa.RecordBatch, start: int) -> tuple[FloatArray, AnyArray]:
+        """Return the features and row numbers of a batch; an error names the file and row of the cell."""
+        try:
+            return plan.prepare(batch, self.gaps)
+        except CellError as error:
+            row = start + first_row(batch.column(error.column), error.text)
+            raise TableError(f"{self.table.place_of(row)}: {error}") from error
 
     def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
         """Yield features (m, d) and labels (m,) of batches with rows."""
@@ -155,13 +163,25 @@ class Rows:
         return np.asarray(self.plan.prepare(self.table.sample(most, self.used))[0], np.float64)
 
 
+class ScoredBatch(NamedTuple):
+    """A scored batch."""
+
+    rows: pa.RecordBatch | pa.Table
+    """The copied columns and the scores."""
+    summary: Summary
+    review: pa.Table | None
+    """The rows to review, with the reason and the order, if they were requested."""
+    n_read: int
+    """The number of table rows read for it."""
+
+
 @dataclass(frozen=True)
 class BatchScorer:
-    """Score batches, with the summary and the review list of each in its metadata."""
+    """Score batches."""
 
     fitted: Fitted
     names: Sequence[str]
-    """Output names of the columns to copy."""
+    """Output names of the first columns to copy; further ones are only listed for review."""
     where: str
     scores: Mapping[str, str] | None = None
     """Output names of the scores to write; None for all scores."""
@@ -169,11 +189,13 @@ class BatchScorer:
     details: bool = False
     review: ReviewRequest | None = None
     """The rows to list for review."""
+    plan: FeaturePlan | None = None
+    """The plan whose units a drift profile has; None for no profile."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fitted": self.fitted.with_threads()}
 
-    def __call__(self, batch: Batch) -> pa.RecordBatch:
+    def __call__(self, batch: Batch) -> ScoredBatch:
         """Score a batch."""
         return self.measure(batch, self.enter(batch))
 
@@ -184,15 +206,17 @@ class BatchScorer:
         with self._naming_rows(batch):
             return self.fitted.prepare_input(batch.X, batch.labels, named=hasattr(batch.X, "columns"))
 
-    def measure(self, batch: Batch, points: PreparedInput | None) -> pa.RecordBatch:
+    def measure(self, batch: Batch, points: PreparedInput | None) -> ScoredBatch:
         """Score the points from :meth:`enter`."""
         # Without details no affinities are written, so one per row is enough.
         top = self.top if self.details else 1
         with self._naming_rows(batch):
             if points is None:
-                result = self.fitted.empty_result(FrameLike(), top)
-            else:
-                result = self.fitted.score_prepared(points, top)
+                return self.pack(batch, self.fitted.empty_result(FrameLike(), top))
+            return self.pack(batch, self.fitted.score_prepared(points, top))
+
+    def pack(self, batch: Batch, result: AffinityResult) -> ScoredBatch:
+        """Return the output of a batch from its result."""
         scores = result._columns(details=self.details)
         if self.scores is not None:
             scores = {output_name: scores[name] for name, output_name in self.scores.items()}
@@ -200,51 +224,60 @@ class BatchScorer:
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a score column: rename it with a mapping.")
         arrays = [*batch.passthrough.columns, *(pa.array(values) for values in scores.values())]
-        facts: dict[bytes, Any] = {SUMMARY: result.summary().to_json()}
-        if self.review is not None:
-            facts[REVIEW] = _pack(list_review(result, self.review))
-        return pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores]).replace_schema_metadata(facts)
+        names = [*self.names, *batch.passthrough.schema.names[len(self.names) :], *scores]
+        rows = type(batch.passthrough).from_arrays(arrays, names=names)
+        summary = result.summary()
+        if self.plan is not None and self.fitted.members is not None:
+            profile = profile_matrix(self.fitted, self.plan, batch.X, batch.first, result)
+            summary = replace(summary, extras={"profile": profile})
+        review = None if self.review is None else list_review(rows, result, self.review)
+        rows = rows.select([*self.names, *scores]) if len(arrays) > len(self.names) + len(scores) else rows
+        return ScoredBatch(rows, summary, review, batch.consumed - batch.first)
 
     @contextmanager
     def _naming_rows(self, batch: Batch) -> Iterator[None]:
         """Add the row numbers to errors."""
         try:
             yield
+        except TableError:
+            raise
         except ValueError as error:
             last = max(batch.consumed - 1, batch.first)
             raise TableError(f"rows {batch.first:,} to {last:,} of {self.where}: {error}") from error
 
 
-def list_review(result: AffinityResult, request: ReviewRequest) -> pa.Table:
-    """Return the rows to review, with their order (lowest first) and the reason."""
+def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request: ReviewRequest) -> pa.Table:
+    """Return the rows to review, with the reason and the sort key (lowest first) in the last two columns."""
     order = result.trust if request.by == "trust" and result._calibrated else result._ranking
-    rows = review_rows(order, None)
+    numbers = review_rows(order, None)
     if not request.with_firm:
-        rows = rows[result._verdicts[rows] != FIRM]
-    rows = rows[: request.size]
-    reasons = pa.array(result._reasons(rows).tolist(), pa.string())
-    return pa.table({"row": pa.array(rows), ORDER: pa.array(order[rows]), "reason": reasons})
-
-
-def _pack(table: pa.Table) -> bytes:
-    buffer = pa.BufferOutputStream()
-    with pa.ipc.new_stream(buffer, table.schema) as writer:
-        writer.write_table(table)
-    return buffer.getvalue().to_pybytes()
-
-
-def review_rows_of(scored: pa.RecordBatch) -> pa.Table:
-    """Return the rows of a scored batch that are listed for review, with the reason."""
-    with pa.ipc.open_stream(scored.schema.metadata[REVIEW]) as reader:
-        return take_review(pa.Table.from_batches([scored.replace_schema_metadata(None)]), reader.read_all())
-
-
-def take_review(table: pa.Table, listed: pa.Table) -> pa.Table:
-    """Return the listed rows of a table, with the reason and the order of :func:`list_review`."""
-    rows, reason = table.take(listed["row"]), "reason"
-    while reason in rows.column_names:
+        numbers = numbers[result._verdicts[numbers] != FIRM]
+    numbers, reason = numbers[: request.size], "reason"
+    while reason in rows.schema.names:
         reason = f"{reason}_"
-    return rows.append_column(reason, listed["reason"]).append_column(ORDER, listed[ORDER])
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    table = table.take(pa.array(numbers))
+    table = table.append_column(reason, pa.array(result._reasons(numbers).tolist(), pa.string()))
+    return table.append_column(ORDER, pa.array(order[numbers]))
+
+
+def first_rows(tables: Sequence[pa.Table], n: int) -> pa.Table | None:
+    """Return the first ``n`` rows of several review lists; the sort is stable."""
+    if not tables:
+        return None
+    whole = pa.concat_tables(tables)
+    return whole.take(pc.sort_indices(whole, sort_keys=[(ORDER, "ascending")])[:n])
+
+
+def profile_table(fitted: Fitted, rows: Rows, start: int = 0, stop: int | None = None) -> Profile:
+    """Return the drift profile of rows ``start`` to ``stop``, in the units of the table."""
+    assert rows.plan is not None
+    empty = fitted.empty_result(FrameLike(), 1)
+    total = profile_matrix(fitted, rows.plan, rows.empty_batch().X, 0, empty)
+    for batch in rows.batches(BATCH_ROWS, start, stop):
+        if len(batch.X):
+            total = total + profile_matrix(fitted, rows.plan, batch.X, batch.first)
+    return total
 
 
 def fitted_of(model: Any) -> Fitted:
@@ -287,10 +320,8 @@ def score_arrow(
     top = None if top is None else check_count(top, "top")
     score = BatchScorer(fitted, list(output_names.values()), table.where, top=top, details=details)
     rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), typed=True)
-    empty = pa.RecordBatch.from_pylist([], pa.schema([table.schema.field(name) for name in output_names]))
-    nothing = Batch(np.empty((0, len(rows.names))), None, empty, 0, 0)
-    parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(arrow.num_rows, 1))]
-    scores = pa.Table.from_batches(parts or [score(nothing).replace_schema_metadata(None)])
+    parts = [score(batch).rows for batch in rows.batches(max(arrow.num_rows, 1))]
+    scores = pa.Table.from_batches(parts or [score(rows.empty_batch()).rows])
     if isinstance(arrow, pa.Table):
         return scores
     return pa.RecordBatch.from_arrays([column.combine_chunks() for column in scores.columns], schema=scores.schema)
@@ -330,15 +361,6 @@ def summarize_arrow(
     """
     table, fitted = open_table(as_arrow(data)), fitted_of(model)
     rows = rows_for(model, table, columns, labels=labels)
-    nothing = np.empty((0, len(rows.names)))
-    summaries = []
-    for X, values, first in [*((b.X, b.labels, b.first) for b in rows.batches(BATCH_ROWS)), (nothing, None, 0)]:
-        if len(X):
-            result = fitted.score_prepared(fitted.prepare_input(X, values, named=hasattr(X, "columns")), 1)
-        else:
-            result = fitted.empty_result(FrameLike(), 1)
-        part = result.summary()
-        if fitted.members is not None and rows.plan is not None:
-            part = replace(part, extras={"profile": profile_matrix(fitted, rows.plan, X, start + first, result)})
-        summaries.append(part)
-    return reduce(add, summaries)
+    score = BatchScorer(fitted, [], table.where, scores={}, plan=rows.plan)
+    batches = (batch._replace(first=start + batch.first) for batch in rows.batches(BATCH_ROWS))
+    return reduce(add, (score(batch).summary for batch in batches), score(rows.empty_batch()).summary)

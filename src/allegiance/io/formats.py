@@ -187,11 +187,10 @@ class Part:
             yield chunk if high == low else chunk.filter(pa.array(keep))
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` on, in order, in chunks of any size; the first pass validates every buffer."""
+        """Yield the rows from ``start`` on, in order, in chunks of any size, after validating every buffer."""
         try:
             for chunk in self._read(columns, start, rows):
-                if first_pass:
-                    chunk.validate(full=True)
+                chunk.validate(full=True)
                 yield chunk
         except (pa.ArrowException, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
@@ -210,10 +209,13 @@ def open_parquet(path: str) -> Part:
     starts = [0, *accumulate(file.metadata.row_group(group).num_rows for group in groups)]
 
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
-        first = max(0, bisect_right(starts, start) - 1)
-        if first < len(groups):
-            batches = file.iter_batches(batch_size=rows, row_groups=list(groups[first:]), columns=columns)
-            yield from drop_first_rows(batches, start - starts[first])
+        for group in groups[max(0, bisect_right(starts, start) - 1) :]:
+            batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
+            try:
+                yield from drop_first_rows(batches, max(0, start - starts[group]))
+            except (pa.ArrowException, OSError) as error:
+                place = f"row group {group} of {len(groups)} (rows {starts[group]:,} to {starts[group + 1] - 1:,})"
+                raise TableError(f"{path} is damaged in {place}. {error}") from error
 
     return Part(path, "parquet", file.schema_arrow, int(file.metadata.num_rows), read)
 

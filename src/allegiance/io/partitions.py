@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from allegiance._core.validation import require
 
@@ -247,11 +246,3 @@ def read_file(path: str) -> bytes | None:
             return file.read()
     except FileNotFoundError:
         return None
-
-
-def first_rows(tables: Sequence[pa.Table], n: int, order: str) -> pa.Table | None:
-    """Return the first ``n`` rows of several tables sorted by the column ``order``; the sort is stable."""
-    if not tables:
-        return None
-    whole = pa.concat_tables(tables)
-    return whole.take(pc.sort_indices(whole, sort_keys=[(order, "ascending")])[:n])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -21,6 +22,7 @@ from .values import (
     MARKS,
     ORDERS,
     as_texts,
+    first_row,
     is_number,
     is_text,
     is_time,
@@ -37,8 +39,37 @@ MISSING = "(missing)"
 _KINDS = ("number", "date", "category")
 _ROLES = ("id", "label", "feature", "kept", "left out")
 _ORDER_NAMES = {"iso": "ISO", "ymd": "year first", "dmy": "day first", "mdy": "month first"}
-#: Columns listed as left out in a description.
-_MAX_LISTED = 12
+#: Columns listed as left out in a description, and new categories counted per column.
+_MAX_LISTED, _MAX_CATEGORIES = 12, 1000
+
+
+class CellError(TableError):
+    """A cell that the plan cannot read: its column and its text."""
+
+    def __init__(self, column: str, text: str, message: str) -> None:
+        super().__init__(message)
+        self.column, self.text = column, text
+
+
+class Gaps:
+    """Counts of missing values by column, and of new categories by column; None for more than 1,000 categories."""
+
+    def __init__(self) -> None:
+        self.missing: Counter[str] = Counter()
+        self.new: dict[str, Counter[str] | None] = {}
+
+    def add_missing(self, column: str, gaps: BoolArray) -> None:
+        """Count the missing values of a column."""
+        if number := int(gaps.sum()):
+            self.missing[column] += number
+
+    def add_new(self, column: str, counts: Mapping[str, int] | None) -> None:
+        """Count the new categories of a column."""
+        known = self.new.setdefault(column, Counter())
+        if known is not None:
+            known.update(counts or {})
+        if counts is None or (known is not None and len(known) > _MAX_CATEGORIES):
+            self.new[column] = None
 
 
 @dataclass
@@ -219,7 +250,7 @@ class FeaturePlan:
         lines.append("scaling: all columns standardized" if self.scaled else "scaling: none")
         return [*lines, *(f"{one.level}: {one}" for one in self.findings if findings)]
 
-    def prepare(self, rows: Any) -> tuple[FloatArray, IntArray]:
+    def prepare(self, rows: Any, gaps: Gaps | None = None) -> tuple[FloatArray, IntArray]:
         """Return the matrix (m, d) of some rows, and the numbers (m,) of the rows in it, counted from 0.
 
         Rows without a label are left out, and rows with missing values that the plan does not fill.
@@ -228,7 +259,10 @@ class FeaturePlan:
         ----------
         rows
             A record batch, a table or a frame of any library with the columns ``used``.
+        gaps
+            Counts of missing values and new categories, to be increased by those of these rows.
         """
+        gaps = Gaps() if gaps is None else gaps
         batch = as_arrow(rows)
         known = set(batch.schema.names)
         lacking = [name for name in self.used if name not in known]
@@ -241,11 +275,11 @@ class FeaturePlan:
         start = 0
         for piece in used.to_batches(max_chunksize=BATCH_ROWS) if hasattr(used, "to_batches") else [used]:
             stop = start + piece.num_rows
-            self._fill(piece, matrix[start:stop], present[start:stop])
+            self._fill(piece, matrix[start:stop], present[start:stop], gaps)
             start = stop
         return matrix if present.all() else matrix[present], np.flatnonzero(present)
 
-    def _fill(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray) -> None:
+    def _fill(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray, counts: Gaps) -> None:
         """Write the features of a batch into a matrix of zeros, and clear ``present`` for incomplete rows."""
         at = 0
         n_missing: dict[str, int] = {}
@@ -253,12 +287,13 @@ class FeaturePlan:
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.features:
             if column.kind == "category":
-                codes, gaps = self._codes(arrays[column.name], column)
+                codes, gaps = self._codes(arrays[column.name], column, counts)
                 rows = np.flatnonzero(codes >= 0)
                 matrix[rows, at + codes[rows]] = 1.0
             else:
                 numbers = self._numbers(arrays[column.name], column)
                 gaps = np.isnan(numbers)
+                counts.add_missing(column.name, gaps)
                 if self.impute == "median" and gaps.any():
                     numbers, gaps = np.where(gaps, column.fill, numbers), np.zeros_like(gaps)
                 matrix[:, at] = numbers
@@ -283,13 +318,15 @@ class FeaturePlan:
             raise TableError(f"column {column.name!r} holds {column.kind}s in the plan, but here {values.type}.")
         numbers, odd = read_column(values, column.reading, column.missing)
         if odd is not None:
-            raise TableError(
+            raise CellError(
+                column.name,
+                odd,
                 f"column {column.name!r} holds {odd[:40]!r}, which is not a {column.kind}. Correct it, or pass "
-                f"missing={{{column.name!r}: [{odd[:40]!r}]}} (--missing {column.name}={odd[:40]})."
+                f"missing={{{column.name!r}: [{odd[:40]!r}]}} (--missing {column.name}={odd[:40]}).",
             )
         return numbers
 
-    def _codes(self, values: Any, column: ColumnPlan) -> tuple[IntArray, BoolArray]:
+    def _codes(self, values: Any, column: ColumnPlan, counts: Gaps) -> tuple[IntArray, BoolArray]:
         """Return category codes, -1 for unknown categories, and a mask of the missing values that are not filled."""
         texts = as_texts(values)
         if column.missing:
@@ -298,6 +335,10 @@ class FeaturePlan:
         places = pc.index_in(texts, value_set=pa.array(column.categories, pa.string()))
         codes = np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         gaps = np.asarray(pc.is_null(texts).to_numpy(zero_copy_only=False))
+        counts.add_missing(column.name, gaps)
+        if np.any((codes < 0) & ~gaps):
+            new = texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(places))).value_counts().to_pylist()
+            counts.add_new(column.name, {each["values"]: each["counts"] for each in new})
         if self.impute == "median" or MISSING in column.categories:
             codes[gaps] = column.categories.index(MISSING) if MISSING in column.categories else -1
             gaps = np.zeros_like(gaps)
@@ -381,27 +422,67 @@ class FeaturePlan:
         if lacking:
             plural = "columns that the model needs are" if len(lacking) > 1 else "column that the model needs is"
             raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {join_names(map(repr, lacking))}.")
-        profile = table.profile()
-        if profile.n_rows == 0:
+        n_rows = table.profile().n_rows if table.has_text else table.n_rows
+        if n_rows == 0:
             raise TableError(f"{table.where} has a header, but no rows.")
-        pairs = [(column, profile.columns[column.name]) for column in self.features]
-        problems = [
-            f"column {column.name!r} should hold {column.kind}s{_because(stats)}."
-            for column, stats in pairs
-            if column.kind != "category" and not _readable(column, stats)
-        ]
-        gaps = {column.name: stats.n_missing for column, stats in pairs if stats.n_missing}
-        if gaps and self.impute is None:
-            problems.append(missing_message(gaps))
-        if problems:
-            raise TableError(f"{table.where}: " + " ".join(problems))
-        notes = [note for column, stats in pairs if column.kind == "category" for note in _unseen(column, stats)]
-        if gaps:
-            what = "are filled as in the model" if self.impute == "median" else "leave their row out"
-            notes.append(f"{sum(gaps.values()):,} missing values {what}: {join_counts(gaps)}.")
+        # Columns with types need no profile: their values are checked, and gaps counted, while they are read.
+        gaps = self._check_texts(table) if table.has_text else Gaps()
+        notes = self.describe_gaps(gaps)
         ignored = sorted(there - {column.name for column in self.columns}, key=table.columns.index)
         if ignored:
             notes.append(f"ignoring columns the model was not fitted on: {join_names(ignored)}.")
+        return notes
+
+    def _check_texts(self, table: Table) -> Gaps:
+        """Return the gaps of a table of text; raise if columns cannot be read by the plan."""
+        profile, gaps = table.profile(), Gaps()
+        pairs = [(column, profile.columns[column.name]) for column in self.features]
+        problems = [
+            f"column {column.name!r} should hold {column.kind}s{_because(stats)}{self._first_cell(table, column)}."
+            for column, stats in pairs
+            if column.kind != "category" and not _readable(column, stats)
+        ]
+        for column, stats in pairs:
+            if stats.n_missing:
+                gaps.missing[column.name] = stats.n_missing
+            if column.kind == "category":
+                values = stats.values
+                new = None if values is None else {t: n for t, n in values.items() if t not in column.categories}
+                gaps.add_new(column.name, new)
+        if gaps.missing and self.impute is None:
+            problems.append(missing_message(gaps.missing))
+        if problems:
+            raise TableError(f"{table.where}: " + " ".join(problems))
+        return gaps
+
+    def _first_cell(self, table: Table, column: ColumnPlan) -> str:
+        """Return where the first cell is that the plan cannot read, as text."""
+        start = 0
+        for batch in table.batches([column.name], typed=False):
+            odd = read_column(batch.column(0), column.reading, column.missing)[1]
+            if odd is not None:
+                return f" ({table.place_of(start + first_row(batch.column(0), odd))})"
+            start += batch.num_rows
+        return ""
+
+    def describe_gaps(self, gaps: Gaps) -> list[str]:
+        """Return notes on missing values and on categories that are not in the plan.
+
+        Parameters
+        ----------
+        gaps
+            From :meth:`prepare`.
+        """
+        notes = []
+        for name, new in gaps.new.items():
+            if new is None:
+                notes.append(f"column {name!r} has more than 1,000 values; new ones are encoded as zeros.")
+            elif new:
+                text = "has categories the model has not seen; they are encoded as zeros"
+                notes.append(f"column {name!r} {text}: {join_counts(new)}.")
+        if gaps.missing:
+            what = "are filled as in the model" if self.impute == "median" else "leave their row out"
+            notes.append(f"{sum(gaps.missing.values()):,} missing values {what}: {join_counts(gaps.missing)}.")
         return notes
 
     def to_dict(self) -> dict[str, Any]:
@@ -483,20 +564,6 @@ def _readable(column: ColumnPlan, profile: ColumnProfile) -> bool:
 def _because(profile: ColumnProfile) -> str:
     example = next(iter(profile.values)) if profile.values else ""
     return f", but {profile.remark}" if profile.remark else f", but has {example[:40]!r}" if example else ""
-
-
-def _unseen(column: ColumnPlan, profile: ColumnProfile) -> list[str]:
-    """Return a note on categories that are not in the plan."""
-    if profile.values is None:
-        return [
-            f"column {column.name!r} has more than 1,000 values; those the model has not seen are encoded as zeros."
-        ]
-    new = {text: count for text, count in profile.values.items() if text not in column.categories}
-    if not new:
-        return []
-    return [
-        f"column {column.name!r} has categories the model has not seen; they are encoded as zeros: {join_counts(new)}."
-    ]
 
 
 def missing_message(gaps: Mapping[str, int]) -> str:

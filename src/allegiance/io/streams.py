@@ -8,10 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from itertools import chain
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -20,18 +21,18 @@ from sklearn.base import clone
 from allegiance._core.parallel import effective_threads, stream
 from allegiance._core.progress import Progress, Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, check_count
-from allegiance.fitting import Chunk, Columns, Fitted, Specification, calibrate_fitted, fit, needs_memory
+from allegiance.fitting import Chunk, Columns, Specification, calibrate_fitted, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import FrameLike, Summary
+from allegiance.results import AffinityResult, Summary
 
-from .batches import ORDER, SUMMARY, Batch, BatchScorer, ReviewRequest, Rows, fitted_of, review_rows_of, rows_for
+from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, fitted_of, profile_table, rows_for
 from .files import TableError, refuse_inputs
-from .partitions import Partition, PartitionedSink, first_rows, is_folder, list_partitions
+from .partitions import Partition, PartitionedSink, is_folder, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
 from .saved import Model, model_id
 from .sinks import Sink, open_sink
-from .tables import BATCH_ROWS, open_table
+from .tables import BATCH_ROWS, Table, open_table
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -155,7 +156,6 @@ def score_stream(
         from allegiance import load
 
         scorer = load(scorer)
-    fitted = fitted_of(scorer)
     output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
     if isinstance(sink, str | os.PathLike) and is_folder(os.fspath(sink)):
         sink = PartitionedSink(sink, if_exists="replace" if force else "error")
@@ -169,83 +169,78 @@ def score_stream(
         row="row" if row_numbers else None,
         typed=output.format not in ("csv", "tsv"),
     )
-    return score_rows(
-        rows,
-        fitted,
-        output,
-        names=[*(["row"] if row_numbers else []), *output_names.values()],
-        batch_rows=check_count(batch_rows, "batch_rows"),
+    score = BatchScorer(
+        fitted_of(scorer),
+        [*(["row"] if row_numbers else []), *output_names.values()],
+        rows.table.where,
         top=None if top is None else check_count(top, "top"),
         details=details,
-        verbose=verbose,
-        executor=executor,
     )
+    return score_rows(rows, score, output, check_count(batch_rows, "batch_rows"), verbose=verbose, executor=executor)
 
 
 def score_rows(
     rows: Rows,
-    fitted: Fitted,
-    output: Sink | PartitionedSink,
-    *,
-    names: Sequence[str],
-    scores: Mapping[str, str] | None = None,
+    score: BatchScorer,
+    output: Sink | PartitionedSink | None,
     batch_rows: int = BATCH_ROWS,
-    top: int | None = None,
-    details: bool = False,
-    verbose: Verbose = False,
-    review: ReviewRequest | None = None,
+    *,
+    points: tuple[Batch, AffinityResult] | None = None,
     skip_errors: bool = False,
+    verbose: Verbose = False,
     executor: Executor | None = None,
 ) -> StreamSummary:
-    """Score rows and write them; see :func:`score_stream`. ``names`` and ``scores`` hold output names.
+    """Score rows and write them; see :func:`score_stream`.
 
-    With ``skip_errors``, partitions that cannot be read or scored are listed instead of raising.
+    ``points`` are all rows with their result, if they are in memory. With ``skip_errors``, partitions that cannot be
+    read or scored are listed instead of raising.
     """
-    started, table = time.perf_counter(), rows.table
-    if table.format in ("parquet", "arrow", "frame"):
+    started, table, fitted = time.perf_counter(), rows.table, score.fitted
+    if output is not None and table.format in ("parquet", "arrow", "frame"):
         # Fail before the work if the output cannot store a column.
         output.check(table.schema.field(name) for name in rows.keep)
-    score = BatchScorer(fitted, names, table.where, scores, top, details, review)
-    job = _Job(score, batch_rows, fitted.empty_result(FrameLike(), 1).summary())
-    if isinstance(output, Sink):
-        refuse_inputs(output.path, table.files)
-        with (
-            _workers(score, executor) as job.submit,
-            progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
-        ):
-            done = job.write(rows, output, 0, None, advance)
-        fitted.warn_if_imprecise(done.summary.imprecise, done.rows)
-        return StreamSummary(done.rows, 0, time.perf_counter() - started, done.summary, done.review)
-    run = _describe(rows, score)  # profiles the table if needed, before it is split
-    parts = list_partitions(table)
-    for part in parts:
-        refuse_inputs(output.file_of(part), table.files)
-    results: list[_Done] = []
-    resumed, skipped = 0, dict[str, str]()
+    empty, resumed, skipped = score(rows.empty_batch()), 0, dict[str, str]()
+    parts: list[_Done] = []
     with (
-        output,
-        _workers(score, executor) as job.submit,
+        output if isinstance(output, PartitionedSink) else nullcontext(),
+        _workers(score, executor, points) as score_all,
         progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
     ):
-        for part in parts:
-            finished = output.find(part, run)
-            if finished is not None:
-                results.append(_Done(finished.rows, job.empty.from_json(finished.summary), finished.review))
-                resumed += finished.rows
-                advance(finished.rows)
-                continue
-            try:
-                results.append(_write_part(job, rows, output, part, run, advance))
-            except (ValueError, OSError, pa.ArrowException) as error:
-                if not skip_errors:
-                    raise
-                skipped[part.table.where] = str(error)
-    summary = sum((done.summary for done in results), job.empty)
-    listed = [done.review for done in results if done.review is not None]
-    first = None if review is None else first_rows(listed, review.size, ORDER)
-    n_rows = sum(done.rows for done in results)
-    fitted.warn_if_imprecise(summary.imprecise, n_rows)
-    return StreamSummary(n_rows, resumed, time.perf_counter() - started, summary, first, skipped)
+
+        def write(some: Rows, sink: Sink | None, start: int = 0, stop: int | None = None) -> _Done:
+            return _write(score_all(some.batches(batch_rows, start, stop)), sink, score, empty, advance)
+
+        if not isinstance(output, PartitionedSink):
+            refuse_inputs("" if output is None else output.path, table.files)
+            parts.append(write(rows, output))
+        else:
+            run = _describe(rows, score)
+            for part in _check_partitions(table, output):
+                earlier = output.find(part, run)
+                if earlier is not None:
+                    summary = empty.summary.from_json(earlier.summary)
+                    if score.plan is not None:
+                        profile = profile_table(fitted, rows.within(part.table), part.start, part.stop)
+                        summary = replace(summary, extras={"profile": profile})
+                    parts.append(_Done(earlier.rows, summary, earlier.review))
+                    resumed += earlier.rows
+                    advance(earlier.rows)
+                    continue
+                try:
+                    done = write(rows.within(part.table), output.open(part, run), part.start, part.stop)
+                except (ValueError, OSError, pa.ArrowException) as error:
+                    if not skip_errors:
+                        raise
+                    skipped[part.table.where] = str(error)
+                    continue
+                output.finish(part, run, done.rows, done.summary.to_json(), done.review)
+                parts.append(done)
+    summary = reduce(add, (part.summary for part in parts), empty.summary)
+    n_rows = sum(part.rows for part in parts)
+    if points is None:
+        fitted.warn_if_imprecise(summary.imprecise, n_rows)
+    review = _merge_reviews([part.review for part in parts], score)
+    return StreamSummary(n_rows, resumed, time.perf_counter() - started, summary, review, skipped)
 
 
 class _Done(NamedTuple):
@@ -254,38 +249,38 @@ class _Done(NamedTuple):
     review: pa.Table | None
 
 
-class _Job:
-    """Scores and writes rows, one output file at a time."""
-
-    submit: Callable[[Iterator[Batch]], Iterator[tuple[Batch, pa.RecordBatch]]]
-
-    def __init__(self, score: BatchScorer, batch_rows: int, empty: Summary) -> None:
-        self._score, self._batch_rows, self.empty = score, batch_rows, empty
-
-    def write(self, rows: Rows, output: Sink, start: int, stop: int | None, advance: Callable[[int], None]) -> _Done:
-        """Score the rows of a table from ``start`` to ``stop`` and write them to one file."""
-        request, summary, listed = self._score.review, self.empty, list[pa.Table]()
-        with output:
-            for batch, scored in self.submit(rows.batches(self._batch_rows, start, stop)):
-                summary = summary + self.empty.from_json(scored.schema.metadata[SUMMARY])
-                if request is not None:
-                    listed.append(review_rows_of(scored))
-                    if sum(each.num_rows for each in listed) > 2 * request.size:
-                        listed = [first for first in [first_rows(listed, request.size, ORDER)] if first is not None]
-                output.write(scored.replace_schema_metadata(None))
-                advance(batch.consumed - batch.first)
-            if not output.n_rows:
-                output.write(self._score.measure(rows.empty_batch(), None).replace_schema_metadata(None))
-        first = None if request is None else first_rows(listed, request.size, ORDER)
-        return _Done(output.n_rows, summary, first)
-
-
-def _write_part(
-    job: _Job, rows: Rows, output: PartitionedSink, part: Partition, run: dict[str, Any], advance: Callable[[int], None]
+def _write(
+    scored: Iterator[ScoredBatch],
+    sink: Sink | None,
+    score: BatchScorer,
+    empty: ScoredBatch,
+    advance: Callable[[int], None],
 ) -> _Done:
-    done = job.write(rows.within(part.table), output.open(part, run), part.start, part.stop, advance)
-    output.finish(part, run, done.rows, done.summary.to_json(), done.review)
-    return done
+    """Write scored batches to one file, and merge their summaries and review lists."""
+    n_rows, summary, review = 0, empty.summary, empty.review
+    with sink if sink is not None else nullcontext():
+        for batch in scored:
+            n_rows, summary = n_rows + batch.rows.num_rows, summary + batch.summary
+            review = _merge_reviews([review, batch.review], score)
+            if sink is not None:
+                sink.write(batch.rows)
+            advance(batch.n_read)
+        if sink is not None and not n_rows:
+            sink.write(empty.rows)
+    return _Done(n_rows, summary, review)
+
+
+def _merge_reviews(lists: Sequence[pa.Table | None], score: BatchScorer) -> pa.Table | None:
+    """Return the first rows of several review lists; None if no list was requested."""
+    return None if score.review is None else first_rows([each for each in lists if each is not None], score.review.size)
+
+
+def _check_partitions(table: Table, output: PartitionedSink) -> list[Partition]:
+    """Return the partitions of a table; raise if one of their outputs is an input."""
+    parts = list_partitions(table)
+    for part in parts:
+        refuse_inputs(output.file_of(part), table.files)
+    return parts
 
 
 def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
@@ -311,15 +306,18 @@ def _unpack(packed: bytes) -> BatchScorer:
     return scorer
 
 
-def _score_remotely(packed: bytes, batch: Batch) -> pa.RecordBatch:
+def _score_remotely(packed: bytes, batch: Batch) -> ScoredBatch:
     return _unpack(packed)(batch)
 
 
 @contextmanager
 def _workers(
-    score: BatchScorer, executor: Executor | None
-) -> Iterator[Callable[[Iterator[Batch]], Iterator[tuple[Batch, pa.RecordBatch]]]]:
+    score: BatchScorer, executor: Executor | None, points: tuple[Batch, AffinityResult] | None
+) -> Iterator[Callable[[Iterator[Batch]], Iterator[ScoredBatch]]]:
     """Yield a function that scores batches in parallel and returns them in order."""
+    if points is not None:
+        yield lambda batches: iter([score.pack(*points)])
+        return
     if executor is not None:
         remote = partial(_score_remotely, pickle.dumps(score))
         yield lambda batches: _in_order(batches, lambda batch: executor.submit(remote, batch), _IN_FLIGHT)
@@ -342,20 +340,20 @@ def _workers(
 
 
 def _in_order(
-    batches: Iterator[Batch], submit: Callable[[Batch], Future[Any]], most: int
-) -> Iterator[tuple[Batch, pa.RecordBatch]]:
+    batches: Iterator[Batch], submit: Callable[[Batch], Future[ScoredBatch]], most: int
+) -> Iterator[ScoredBatch]:
     """Submit batches, and yield the results in order, with at most ``most`` batches in flight."""
-    waiting: deque[tuple[Future[Any], Batch, int]] = deque()
+    waiting: deque[tuple[Future[ScoredBatch], int]] = deque()
     in_flight = 0
     for batch in chain(batches, [None]):
         if batch is not None:
             size = getattr(batch.X, "nbytes", 0) + batch.passthrough.nbytes
-            waiting.append((submit(batch), batch, size))
+            waiting.append((submit(batch), size))
             in_flight += size
         while waiting and (batch is None or len(waiting) >= most or in_flight > _BYTES_IN_FLIGHT):
-            future, done, size = waiting.popleft()
+            future, size = waiting.popleft()
             in_flight -= size
-            yield done, future.result()
+            yield future.result()
 
 
 class StreamChunks:

@@ -246,6 +246,26 @@ class Table:
         return sum(count for count in counts if count is not None) if None not in counts else None
 
     @property
+    def has_text(self) -> bool:
+        """Whether any column is unparsed text, whose type the profile decides."""
+        return bool(self._written)
+
+    def place_of(self, row: int) -> str:
+        """Return the file of a row, and its line in a text file or its number from 0 in the file, for messages.
+
+        Parameters
+        ----------
+        row
+            The number of a row of the table, as in :meth:`batches`.
+        """
+        for part in self._parts:
+            if part.n_kept is None or row < part.n_kept:
+                break
+            row -= part.n_kept
+        raw = part.raw_row(row)
+        return f"{part.where}, line {part.lines_of([raw])[0]:,}" if part.written else f"{part.where}, row {raw:,}"
+
+    @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns. Profiles the table if it has text."""
         return self.schema_of(self.columns, typed=True)

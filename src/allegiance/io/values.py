@@ -120,6 +120,11 @@ def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
     return pc.fill_null(pc.is_in(pc.utf8_lower(texts), value_set=words), False)
 
 
+def first_row(column: Any, text: str) -> int:
+    """Return the number of the first row of a column with a trimmed text."""
+    return int(pc.index(trim_texts(without_dictionary(column)), text).as_py())
+
+
 def first_unread(texts: Any, read: Any) -> str | None:
     """Return the first text that was read as null; None if there is none."""
     if read.null_count == texts.null_count:

@@ -134,9 +134,9 @@ class Page:
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
         levels, sums = _data.count_levels(groups)
         counts, on_page = groups.counts, _data.places(sample, len(result))
-        kept_media = _data.media(inputs, sample, self._typical)
+        media = _data.media(inputs, sample, self._typical)
         point_data = self.points(sample.rows, sample.kind)
-        left_out = [c.name for c, kept in zip(inputs.columns, point_data["values"], strict=True) if kept is None]
+        left_out = [c.name for c, values in zip(inputs.columns, point_data["values"], strict=True) if values is None]
         shares = {} if self._drivers is None else self._drivers.shares
         page_data = {
             "quantity": groups.word,
@@ -174,7 +174,7 @@ class Page:
                 "labels": sum(counts[:3]),
             },
             "served": served,
-            **kept_media,
+            **media,
             **point_data,
         }
         to_json = require("jinja2.utils", "report", "report()").htmlsafe_json_dumps
@@ -210,11 +210,11 @@ class Page:
             data=page_data,
             map_description=self._axes[0].description,
             note=sample_note(
-                sample, {name: len(kept) for name, kept in kept_media.items() if kept is not None}, left_out
+                sample, {name: len(values) for name, values in media.items() if values is not None}, left_out
             ),
             export_note=export_note(inputs, sample, left_out, served),
             provenance=self._provenance,
-            computed=computed(result),
+            method_facts=method_facts(result),
         )
 
     def _overall(self) -> str:
@@ -308,6 +308,11 @@ def _fill(template: str, **words: Any) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+    )
+
+    # Column names may be broken after underscores.
+    environment.filters["breakable"] = lambda text: (
+        require("markupsafe", "report", "a report").Markup("_<wbr>").join(str(text).split("_"))
     )
 
     def static(name: str) -> str:
@@ -491,7 +496,7 @@ def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served:
     return f"{note}."
 
 
-def computed(result: AffinityResult) -> dict[str, str]:
+def method_facts(result: AffinityResult) -> dict[str, str]:
     """Return how everything was computed, by topic."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
     if result._trust_map is not None:

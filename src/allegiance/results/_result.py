@@ -13,12 +13,13 @@ import numpy as np
 
 from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.parameters import Lazy
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, check_choice
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_choice
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
 from allegiance.notebook import Card, CardMixin
 
+from ._frames import FrameLike
 from ._summary import ATYPICAL, BORDERLINE_TRUST, DOUBTFUL, FIRM, Summary, exact_mean, verdicts_of
 
 if TYPE_CHECKING:
@@ -604,13 +605,13 @@ class AffinityResult(CardMixin):
 def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityResult:
     """Return one result for the points of several, which come from the same scorer."""
     first = parts[0]
-    joined: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("affinity", "standard_error", "label", "_empty_cell", "_residual", "_codes", "_engine_codes")
     }
     if first.clusters is not None:
-        joined["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
-        joined["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
+        arrays["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
+        arrays["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
 
     def joined_distances(which: int) -> FloatArray:
         return np.concatenate([part._distances.value[which] for part in parts])
@@ -620,7 +621,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
         _how=replace(first._how, seconds=sum(part._how.seconds for part in parts)),
         _distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
         _frame_like=frame,
-        **joined,
+        **arrays,
     )
 
 

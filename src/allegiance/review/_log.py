@@ -305,9 +305,9 @@ class DecisionLog:
         line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
         self._check_file()
         try:
-            written = 0
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:])
+            n_bytes = 0
+            while n_bytes < len(line):
+                n_bytes += os.write(self._descriptor, line[n_bytes:])
             os.fsync(self._descriptor)
         except OSError:
             # If the disk is full, remove the incomplete line before the next decision is appended.

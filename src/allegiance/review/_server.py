@@ -103,7 +103,7 @@ def serve(
     >>> from allegiance import trust
     >>> from allegiance.review import serve
     >>> X = load_iris().data
-    >>> result = trust(X, KMeans(3, random_state=0).fit_predict(X))
+    >>> result = trust(X, clusterer=KMeans(3, random_state=0), n_resamples=5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with serve(result, X, log=f"{folder}/decisions.jsonl", open_browser=False) as review:
     ...         review.labels.shape  # the decisions so far applied
@@ -160,8 +160,8 @@ class Review:
     @property
     def labels(self) -> AnyArray:
         """(n,) the labels after the decisions so far."""
-        moved = [{**record, "row": self._row_of[number]} for number, record in self._log.final.items()]
-        return np.asarray(apply_decisions(self._result.label, moved))
+        decisions = [{**record, "row": self._row_of[number]} for number, record in self._log.final.items()]
+        return np.asarray(apply_decisions(self._result.label, decisions))
 
     def _open_browser(self) -> None:
         """Open the page through a private file, since other users can see the command line of a browser."""
