@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -118,3 +119,35 @@ def _read_file(name: str, sha256: str) -> bytes:
     if actual != sha256:
         raise ValueError(f"{path} is truncated or altered: its SHA-256 is {actual}, expected {sha256}.")
     return content
+
+
+def _load_scaled_mnist() -> DataSet:
+    digits = load_mnist_test()
+    return digits._replace(X=(digits.X / 255.0).astype(np.float32))
+
+
+#: By the paper's names; the pixels of MNIST are from 0 to 1, in single precision.
+LOADERS = {
+    "2D5C-500": load_2d5c,
+    "3D5C-500": load_3d5c,
+    "Iris": load_iris,
+    "Soybean": load_soybean,
+    "MNIST test data": _load_scaled_mnist,
+}
+
+
+@cache
+def load(name: str) -> DataSet:
+    """Load a dataset by the paper's name, once."""
+    return LOADERS[name]()
+
+
+def load_available(*names: str) -> tuple[list[DataSet], list[str]]:
+    """Return the datasets whose files exist, and a sentence for each of the others."""
+    present, missing = [], []
+    for name in names:
+        try:
+            present.append(load(name))
+        except FileNotFoundError as error:
+            missing.append(f"Skipped: {name}. {error}")
+    return present, missing

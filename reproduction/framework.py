@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import allegiance
-from reproduction import datasets
-from reproduction.datasets import DataSet
 
 _RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -149,47 +146,6 @@ class Setup:
     def seeds(self) -> range:
         """The seeds."""
         return range(self.n_seeds)
-
-    @cached_property
-    def gaussians(self) -> DataSet:
-        """2D5C-500."""
-        return datasets.load_2d5c(500)
-
-    @cached_property
-    def dense_gaussians(self) -> DataSet:
-        """2D5C-2100."""
-        return datasets.load_2d5c(2100)
-
-    @cached_property
-    def gaussians_3d(self) -> DataSet:
-        """3D5C-500."""
-        return datasets.load_3d5c()
-
-    @cached_property
-    def iris(self) -> DataSet:
-        """Iris."""
-        return datasets.load_iris()
-
-    @cached_property
-    def soybean(self) -> DataSet:
-        """Soybean (small)."""
-        return datasets.load_soybean()
-
-    @cached_property
-    def mnist(self) -> DataSet:
-        """The MNIST test set, pixels from 0 to 1, in single precision."""
-        loaded = datasets.load_mnist_test()
-        return loaded._replace(X=(loaded.X / 255.0).astype(np.float32))
-
-    def sets(self, *names: str) -> tuple[list[DataSet], list[str]]:
-        """Return the available datasets, and a sentence for each missing one."""
-        present, missing = [], []
-        for name in names:
-            try:
-                present.append(getattr(self, name))
-            except FileNotFoundError as error:
-                missing.append(f"Skipped: {name}. {error}")
-        return present, missing
 
     def save(self, figure: Any, name: str) -> str:
         """Save a matplotlib figure and return its file name."""

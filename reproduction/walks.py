@@ -11,37 +11,6 @@ import numpy as np
 from reproduction.datasets import FloatArray
 
 
-def shares_in_box(
-    centers: FloatArray,
-    X: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    *,
-    n_sweeps: int,
-    burn_in: int,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Return affinities (n, k) in a box: a hit-and-run step along each axis in turn, owners counted once a sweep.
-
-    A coordinate with no extent stays where it is.
-    """
-    n, k = X.shape[0], centers.shape[0]
-    z = X.copy()
-    slack = _slack(centers, X, X)
-    counts = np.zeros((n, k))
-    for sweep in range(burn_in + n_sweeps):
-        for axis in np.flatnonzero(upper > lower):
-            speed = centers[:, axis] - X[:, [axis]]
-            back, ahead = _chord(slack, speed)
-            back, ahead = np.maximum(back, lower[axis] - z[:, axis]), np.minimum(ahead, upper[axis] - z[:, axis])
-            move = back + rng.random(n) * (ahead - back)
-            z[:, axis] += move
-            slack = np.maximum(slack - move[:, None] * speed, 0.0)
-        if sweep >= burn_in:
-            counts[np.arange(n), slack.argmin(axis=1)] += 1
-    return counts / n_sweeps
-
-
 def shares_in_ball(
     centers: FloatArray,
     X: FloatArray,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import nnls
 
 from allegiance import AffinityScorer, affinity
-from allegiance.domains import Polytope
+from allegiance.domains import Box, Polytope
 from reproduction.datasets import FloatArray, stream
-from reproduction.settings import BALL, BOX, EUCLIDEAN, SIZE, WHOLE_SPACE, Settings, box
 from reproduction.walks import shares_in_ball
 
 from ._clustered import Clustered
@@ -28,11 +27,11 @@ SAMPLES = 50_000
 INSIDE = 1e-6
 
 
-def measured(settings: Settings) -> Reading:
+def measured(**settings: Any) -> Reading:
     """Return the reading that settings of ``affinity`` describe."""
 
     def shares(case: Clustered) -> FloatArray:
-        scorer = AffinityScorer(random_state=case.seed, **EUCLIDEAN | settings).fit(case.X, case.labels)
+        scorer = AffinityScorer(random_state=case.seed, influence="euclidean", **settings).fit(case.X, case.labels)
         return np.asarray(scorer.transform(case.X[case.rows]))
 
     return shares
@@ -90,7 +89,8 @@ def in_the_hull(case: Clustered) -> FloatArray:
     weights /= weights.sum(axis=1, keepdims=True)
     # Not quite to the border of the hull, where the cell is not bounded.
     moved = ((1.0 - INSIDE) * weights + INSIDE / len(sites)) @ case.centers
-    return np.asarray(affinity(moved, centers=case.centers, random_state=case.seed, **EUCLIDEAN | WHOLE_SPACE).affinity)
+    settings: dict[str, Any] = {"domain": "space", "random_state": case.seed, "influence": "euclidean"}
+    return np.asarray(affinity(moved, centers=case.centers, **settings).affinity)
 
 
 def walk(*, one_sided: bool, stream_of: int = 0) -> Reading:
@@ -122,14 +122,14 @@ OURS = "box around the data, widened by a tenth (ours)"
 HULL = "points moved into the hull of the centers"
 #: Ours first. All others differ from it in what they say.
 READINGS: dict[str, Reading] = {
-    OURS: measured(BOX),
-    "box, not widened": measured(box(0.0)),
-    "box, widened by its whole extent": measured(box(1.0)),
-    "ball to the farthest point": measured(BALL),
-    "whole space": measured(WHOLE_SPACE),
+    OURS: measured(),
+    "box, not widened": measured(domain=Box(0.0)),
+    "box, widened by its whole extent": measured(domain=Box(1.0)),
+    "ball to the farthest point": measured(domain="ball"),
+    "whole space": measured(domain="space"),
     "SVD without centering": uncentered,
     "means without the point": without_the_point,
-    "weights by size, |C|/n": measured(SIZE),
+    "weights by size, |C|/n": measured(weights="size"),
     HULL: in_the_hull,
     "all coordinates, ball of three radii, whole chords": walk(one_sided=False),
     "all coordinates, ball of three radii, one-sided chords": walk(one_sided=True),

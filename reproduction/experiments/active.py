@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance import ActiveKMeans
-from reproduction.datasets import DataSet
+from reproduction.datasets import DataSet, load_available
 from reproduction.framework import Check, Finding, Section, Setup, Table, spread
 
 from ._partitions import QUALITY_COLUMNS, Quality, compare_quality, quality, quality_row
@@ -34,7 +34,7 @@ class _Runs(NamedTuple):
 
 def run(setup: Setup) -> Section:
     """Cluster with and without the sample, for each seed."""
-    present, missing = setup.sets("gaussians", "mnist")
+    present, missing = load_available("2D5C-500", "MNIST test data")
     runs = [_run(data, setup) for data in present]
     return Section(
         title="Active clustering",

@@ -60,7 +60,7 @@ def _spread_row(width: float, setup: Setup) -> tuple[str, ...]:
 
 
 def _bandwidths(setup: Setup) -> Table:
-    data = setup.gaussians
+    data = load_2d5c(500)
     labels = [KMeans(5, n_init=1, random_state=seed).fit_predict(data.X) for seed in setup.seeds]
     differences = data.X[:, None, :] - data.X
     median = float(np.median(np.sqrt((differences**2).sum(axis=2))[np.triu_indices(data.X.shape[0], 1)]))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance import ConsensusClustering
-from reproduction.datasets import DataSet
+from reproduction.datasets import DataSet, load_available
 from reproduction.framework import Check, Finding, Section, Setup, Table, compare_numbers
 
 from ._partitions import QUALITY_COLUMNS, Quality, compare_quality, quality, quality_row
@@ -32,7 +32,7 @@ class _Runs(NamedTuple):
 
 def run(setup: Setup) -> Section:
     """Agree on a partition of each dataset, for each seed."""
-    present, missing = setup.sets("gaussians", "iris", "soybean", "mnist")
+    present, missing = load_available("2D5C-500", "Iris", "Soybean", "MNIST test data")
     runs = [_run(data, setup) for data in present]
     return Section(
         title="Validating consensus",

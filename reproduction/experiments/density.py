@@ -7,16 +7,16 @@ import numpy as np
 from allegiance import AffinityScorer
 from allegiance.displays import AffinityFieldDisplay
 from allegiance.domains import Polytope
+from allegiance.influence import Weights
 from reproduction.datasets import DataSet, load_2d5c
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, percent_spread
-from reproduction.settings import DENSITY_SCALED, EUCLIDEAN, SIZE, SIZE_SCALED, Settings
 
 REGION = Polytope.box([-7, -7], [7, 7])
-WEIGHTS: dict[str, Settings] = {
-    "no weights": {},
-    "size": SIZE,
-    "size, scaled": SIZE_SCALED,
-    "density, scaled": DENSITY_SCALED,
+WEIGHTS = {
+    "no weights": None,
+    "size": Weights("size"),
+    "size, scaled": Weights("size", scale="auto"),
+    "density, scaled": Weights("density", scale="auto"),
 }
 #: An area below this share of the other one is clearly smaller, to the eye of a reader of contours.
 CLEARLY = 0.9
@@ -27,8 +27,8 @@ SHOWN = "size, scaled"
 def run(setup: Setup) -> Section:
     """Compare unstable points and area of both datasets with and without weights."""
     shares = {
-        name: np.array([[_shares(n, seed, settings) for n in (500, 2100)] for seed in setup.seeds])
-        for name, settings in WEIGHTS.items()
+        name: np.array([[_shares(n, seed, weights) for n in (500, 2100)] for seed in setup.seeds])
+        for name, weights in WEIGHTS.items()
     }
     rows = tuple(
         (name, *(percent_spread(values[:, which, what]) for what in (0, 1) for which in (0, 1)))
@@ -42,7 +42,7 @@ def run(setup: Setup) -> Section:
         "measure it: the share of unstable points, and of unstable area in the square from -5 to 5. Weights are "
         "|C|/n as in the paper, or scaled by the mean squared distance within clusters, so that they do not depend "
         "on units. The region is the same for all.",
-        pictures=tuple(_picture(setup, data) for data in (setup.gaussians, setup.dense_gaussians)),
+        pictures=tuple(_picture(setup, data) for data in (load_2d5c(500), load_2d5c(2100))),
         tables=(Table(("weights", "points, 500", "points, 2100", "area, 500", "area, 2100"), rows, "Unstable shares"),),
         findings=(
             Finding(
@@ -63,17 +63,21 @@ def run(setup: Setup) -> Section:
     )
 
 
-def _shares(n_points: int, seed: int, settings: Settings) -> tuple[float, float]:
+def _shares(n_points: int, seed: int, weights: Weights | None) -> tuple[float, float]:
     """Return the unstable shares of points and of area."""
     points = load_2d5c(n_points, random_state=seed)
     axis = np.linspace(-5, 5, 101)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    scorer = AffinityScorer(domain=REGION, random_state=0, **EUCLIDEAN | settings).fit(points.X, points.reference)
+    scorer = _scorer(points, weights)
     return 1.0 - float(scorer.affinity(points.X).stable.mean()), 1.0 - float(scorer.affinity(grid).stable.mean())
 
 
+def _scorer(data: DataSet, weights: Weights | None) -> AffinityScorer:
+    scorer = AffinityScorer(domain=REGION, weights=weights, random_state=0, influence="euclidean")
+    return scorer.fit(data.X, data.reference)
+
+
 def _picture(setup: Setup, data: DataSet) -> Picture:
-    scorer = AffinityScorer(domain=REGION, random_state=0, **EUCLIDEAN | WEIGHTS[SHOWN]).fit(data.X, data.reference)
-    display = AffinityFieldDisplay(scorer, data.X, labels=data.reference).plot(point_kw={"s": 6})
+    display = AffinityFieldDisplay(_scorer(data, WEIGHTS[SHOWN]), data.X, labels=data.reference).plot(point_kw={"s": 6})
     file = setup.save(display.figure_, f"density_{data.X.shape[0]}")
     return Picture(file, f"{data.name}, weighted by size (scaled): contours of the largest affinity")

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 
 from allegiance import AffinityResult, affinity
-from reproduction.datasets import AnyArray, DataSet, FloatArray
+from reproduction.datasets import AnyArray, DataSet, FloatArray, load
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, percent_spread, spread
 
 #: The digits whose most and least trusted example is drawn: the pairs that the paper calls similar.
@@ -27,7 +27,7 @@ class _Run(NamedTuple):
 
 def run(setup: Setup) -> Section:
     """Cluster with k-means, draw the extremes, count errors by confidence."""
-    data = setup.mnist
+    data = load("MNIST test data")
     runs = [_cluster(data, seed) for seed in setup.seeds]
     errors = np.array([_error_by_decile(run) for run in runs])
     auroc = [float(roc_auc_score(run.wrong, -run.result.affinity.max(axis=1))) for run in runs]

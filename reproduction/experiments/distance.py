@@ -13,7 +13,6 @@ from allegiance import AffinityScorer, affinity
 from reproduction.datasets import FloatArray, IntArray, stream
 from reproduction.figures import draw_stolen_area
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, compare_numbers, spread
-from reproduction.settings import BOX, EUCLIDEAN, WHOLE_SPACE
 
 #: Runs of 100 that gave the point to c2 and to c3.
 PAPER = {"c2": "15", "c3": "2"}
@@ -55,7 +54,7 @@ def compare(centers: Any = CENTERS, *, width: float = 0.7, n_runs: int = RUNS, r
     seeds = stream(random_state, 1).integers(2**31, size=n_runs)
     with threadpool_limits(1):
         assigned = [_center_of_last_row(X, origin, sites, int(seed)) for seed in seeds]
-    result = affinity(X[-1:], centers=sites, random_state=random_state, **EUCLIDEAN | WHOLE_SPACE)
+    result = affinity(X[-1:], centers=sites, domain="space", random_state=random_state, influence="euclidean")
     runs = np.bincount(assigned, minlength=len(sites))
     return Comparison(np.linalg.norm(sites, axis=1), result.affinity[0], runs, X, origin)
 
@@ -89,7 +88,7 @@ def run(setup: Setup) -> Section:
     # Runs on the same draw of the points are dependent, so the test compares draws.
     wins, losses = (int((sign * (runs[:, 1] - runs[:, 2]) > 0).sum()) for sign in (1, -1))
     p_value = binomtest(wins, wins + losses, alternative="greater").pvalue if wins + losses else 1.0
-    scorer = AffinityScorer(centers=CENTERS, random_state=0, **EUCLIDEAN | BOX)
+    scorer = AffinityScorer(centers=CENTERS, random_state=0, influence="euclidean")
     scorer.fit(first.X[:-1], np.array(NAMES)[first.origin])
     shares = scorer.affinity(first.X[-1:]).affinity[0]
     reach = 0.1 * np.ptp(first.X, axis=0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from allegiance import AffinityScorer, IncrementalKMeans
 from allegiance.metrics import lift_emd
-from reproduction.datasets import DataSet
+from reproduction.datasets import DataSet, load
 from reproduction.framework import Check, Finding, Section, Setup, Table, compare_numbers, percent_spread, spread
 
 BATCHES = (2000, 3000, 1000, 2500, 1500)
@@ -18,7 +18,7 @@ SAME = 0.02
 
 def run(setup: Setup) -> Section:
     """Feed the batches; after each compare all points seen so far with the reference."""
-    data = setup.mnist
+    data = load("MNIST test data")
     runs = np.array([_stages(data, seed) for seed in setup.seeds])
     lines = tuple(
         (

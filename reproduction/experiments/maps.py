@@ -6,14 +6,14 @@ import numpy as np
 
 from allegiance import AffinityScorer
 from allegiance.displays import AffinityFieldDisplay
-from reproduction.datasets import FloatArray
+from reproduction.datasets import FloatArray, load_2d5c
 from reproduction.figures import draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup
 
 
 def run(setup: Setup) -> Section:
     """Draw the data and the two maps."""
-    data = setup.gaussians
+    data = load_2d5c(500)
     scorer = AffinityScorer(random_state=0, influence="euclidean").fit(data.X, data.reference)
     lower, upper = data.X.min(axis=0) - 0.5, data.X.max(axis=0) + 0.5
     sites = scorer.cluster_centers_

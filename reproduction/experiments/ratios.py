@@ -7,7 +7,6 @@ import numpy as np
 from allegiance import AffinityScorer
 from reproduction.datasets import FloatArray, stream
 from reproduction.framework import Check, Finding, Section, Setup, Table, spread
-from reproduction.settings import EUCLIDEAN, WHOLE_SPACE
 
 DIMENSIONS = (1, 2, 3, 4)
 N_SITES = 40
@@ -92,4 +91,5 @@ def _log_ratios(sites: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def _affinity(sites: FloatArray, x: FloatArray) -> FloatArray:
-    return AffinityScorer(centers=sites, random_state=0, **EUCLIDEAN | WHOLE_SPACE).fit(x).transform(x)
+    scorer = AffinityScorer(centers=sites, domain="space", random_state=0, influence="euclidean")
+    return scorer.fit(x).transform(x)

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from allegiance import affinity
 from allegiance.domains import Polytope
-from reproduction.datasets import DataSet, FloatArray
+from reproduction.datasets import DataSet, FloatArray, load, load_available
 from reproduction.framework import Check, Finding, Section, Setup, Table, percent_spread, spread
 
 from ._clustered import Clustered, cluster
@@ -34,7 +34,7 @@ class _Measured(NamedTuple):
 
 def run(setup: Setup) -> Section:
     """Measure every reading on every dataset, keeping each as a step."""
-    present, missing = setup.sets("gaussians", "iris", "soybean", "mnist")
+    present, missing = load_available("2D5C-500", "Iris", "Soybean", "MNIST test data")
     measured = {data.name: _measure(data, setup) for data in present}
     results = {name: {data.name: measured[data.name][name] for data in present} for name in READINGS}
     farthest = {name: _farthest(each) for name, each in results.items()}
@@ -61,7 +61,7 @@ def run(setup: Setup) -> Section:
             f"{_mean_auroc(results[nearest]):.2f} for the reading nearest to the paper's shares, "
             f"{_mean_auroc(results[HULL]):.2f} for points moved into the hull, which has the paper's share on MNIST "
             "and fails on Soybean. We keep the box.",
-            *_on_the_walk(setup, present),
+            *_on_the_walk(present),
         ),
     )
 
@@ -107,9 +107,9 @@ def _table(present: list[DataSet], results: dict[str, dict[str, _Measured]]) -> 
     return Table(("reading", *columns, "mean AUROC"), tuple(rows))
 
 
-def _on_the_walk(setup: Setup, present: list[DataSet]) -> list[str]:
+def _on_the_walk(present: list[DataSet]) -> list[str]:
     """Say how far walks with one-sided chords are from exact areas, and from each other on MNIST."""
-    case = cluster(setup.gaussians, 0, MOST_ROWS)
+    case = cluster(load("2D5C-500"), 0, MOST_ROWS)
     errors = {kind: _root_mean_square(walk(one_sided=kind)(case), _exact(case)) for kind in (True, False)}
     remarks = [
         "With one-sided chords (from where the walk is to the wall ahead) the walk is biased: on 2D5C-500 its shares "

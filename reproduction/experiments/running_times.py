@@ -11,9 +11,8 @@ from sklearn.cluster import KMeans
 
 from allegiance import AffinityScorer, affinity
 from allegiance.geometry import sample_polytope
-from reproduction.datasets import DataSet, FloatArray
+from reproduction.datasets import DataSet, FloatArray, load_available
 from reproduction.framework import Check, Finding, Section, Setup, Table, compare_numbers, seconds_spread, spread
-from reproduction.settings import EUCLIDEAN, EXACT, SHARED
 
 #: Seconds and error as the paper prints them.
 PAPER = {
@@ -41,7 +40,7 @@ class _Errors(NamedTuple):
 
 def run(setup: Setup) -> Section:
     """Time every dataset; compare with exact volumes where the dimension allows."""
-    present, missing = setup.sets("gaussians", "gaussians_3d", "iris", "soybean", "mnist")
+    present, missing = load_available("2D5C-500", "3D5C-500", "Iris", "Soybean", "MNIST test data")
     clustered = [(data, _centers(data)) for data in present]
     times = {data.name: _seconds(data, centers, setup) for data, centers in clustered}
     errors = {data.name: _errors(data, centers, setup) for data, centers in clustered if data.name in _EXACT}
@@ -103,12 +102,12 @@ def _seconds(data: DataSet, centers: FloatArray, setup: Setup) -> tuple[list[flo
 
 
 def _errors(data: DataSet, centers: FloatArray, setup: Setup) -> _Errors:
-    exact = AffinityScorer(centers=centers, random_state=0, **EUCLIDEAN | EXACT).fit(data.X)
+    exact = AffinityScorer(centers=centers, engine="exact", random_state=0, influence="euclidean").fit(data.X)
     walk, shared = [], []
     for seed in setup.seeds:
         rows = np.random.default_rng(seed).choice(data.X.shape[0], WALKED, replace=False)
         truth = exact.transform(data.X[rows])
-        sampled = AffinityScorer(centers=centers, random_state=seed, **EUCLIDEAN | SHARED).fit(data.X)
+        sampled = AffinityScorer(centers=centers, engine="shared", random_state=seed, influence="euclidean").fit(data.X)
         shared.append(np.abs(sampled.transform(data.X[rows]) - truth).max(axis=1))
         walked = np.array([_walked(centers, data.X, x, seed) for x in data.X[rows]])
         walk.append(np.abs(walked - truth).max(axis=1))

@@ -8,7 +8,6 @@ from allegiance import AffinityScorer
 from allegiance.domains import Polytope
 from reproduction.figures import draw_stolen_area
 from reproduction.framework import Check, Finding, Picture, Section, Setup
-from reproduction.settings import EUCLIDEAN, EXACT
 
 SITES = np.array([[2.0, 2.0], [8.0, 3.0], [4.5, 8.0]])
 QUERY = np.array([4.6, 4.2])
@@ -18,7 +17,8 @@ REGION = Polytope.box(*CORNERS)
 
 def example() -> AffinityScorer:
     """Return a scorer with three clusters in a square, measured exactly."""
-    return AffinityScorer(centers=SITES, domain=REGION, random_state=0, **EUCLIDEAN | EXACT).fit(SITES)
+    scorer = AffinityScorer(centers=SITES, domain=REGION, engine="exact", random_state=0, influence="euclidean")
+    return scorer.fit(SITES)
 
 
 def run(setup: Setup) -> Section:

@@ -169,16 +169,16 @@ class Region:
         """Draw ``n`` independent uniform points (n, r), in single precision at least."""
         if not self.walls.shape[0]:
             return self._sample_without_walls(n, rng)
-        kept: list[FloatArray] = []
-        found, tried = 0, 0
-        while found < n:
+        parts: list[FloatArray] = []
+        n_inside, n_draws = 0, 0
+        while n_inside < n:
             z = self._sample_without_walls(max(n, _DRAW), rng)
-            kept.append(z[(z @ self.walls.T <= self.wall_offsets).all(axis=1)])
-            found += kept[-1].shape[0]
-            tried += z.shape[0]
-            if found < tried * _MIN_ACCEPTANCE:
+            parts.append(z[(z @ self.walls.T <= self.wall_offsets).all(axis=1)])
+            n_inside += parts[-1].shape[0]
+            n_draws += z.shape[0]
+            if n_inside < n_draws * _MIN_ACCEPTANCE:
                 return self._sample_by_walk(n, rng)
-        return np.concatenate(kept)[:n]
+        return np.concatenate(parts)[:n]
 
     def sample_columns(self, n: int, rng: np.random.Generator) -> AnyArray:
         """Draw an even number of independent uniform points in single precision, as columns (r, n)."""

@@ -13,8 +13,9 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, is_sparse, join_names
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, is_sparse, join_names
 from allegiance.notebook import Card, CardMixin, count
+from allegiance.results import FrameLike
 
 if TYPE_CHECKING:
     import pandas as pd

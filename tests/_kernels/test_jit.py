@@ -37,9 +37,11 @@ def compiled(kernel: Any) -> bool:
     return not kernel.stats.cache_hits
 
 
-def test_a_kernel_is_compiled_once(kernel):
+def test_a_kernel_is_compiled_once_unless_a_file_of_the_folder_changes(kernel, monkeypatch):
     assert compiled(kernel())
     assert not compiled(kernel())
+    monkeypatch.setattr(MODULE, "_SOURCE_STAMP", (("affine_block.py", 1.0, 2),))
+    assert compiled(kernel())
 
 
 def test_without_a_folder_to_write_to_kernels_are_compiled_with_one_warning(kernel, tmp_path, monkeypatch):

@@ -168,7 +168,7 @@ def test_clusterers_see_the_frame_itself(blobs):
 
 
 def test_same_seed_same_consensus_whatever_the_threads_and_after_pickling(rng):
-    X = rng.normal(size=(400, 3))
+    X = rng.normal(size=(120, 3))
     models = [ConsensusClustering(n_clusters=5, random_state=7, n_jobs=jobs).fit(X) for jobs in (1, 2, 3)]
     for model in models[1:]:
         np.testing.assert_array_equal(model.lift_gram_, models[0].lift_gram_)

@@ -29,12 +29,6 @@ def test_blobs_are_as_far_apart_as_asked():
     assert pdist(means_of(far)).min() == pytest.approx(20.0, abs=0.4)
 
 
-def test_imbalance_is_the_largest_over_the_smallest():
-    sizes = np.bincount(blobs(0, imbalance=5.0).classes)
-    assert sizes.max() / sizes.min() == pytest.approx(5.0, rel=0.05)
-    assert np.ptp(np.bincount(blobs(0).classes)) == 0
-
-
 @pytest.mark.parametrize("common", [True, False])
 def test_stretch_is_the_longest_axis_over_the_shortest(common):
     sample = blobs(0, stretch=4.0, common=common, separation=50.0)
@@ -54,12 +48,3 @@ def test_a_folder_of_tables_is_read(tmp_path, rng, header):
     sample = set_named("flowers", tmp_path).draw(0)
     assert sample.X.shape == (24, 2)
     assert set(sample.classes) == {0, 1}
-
-
-def test_a_class_that_a_draw_misses_is_not_one_of_its_classes(tmp_path):
-    (tmp_path / "rare.csv").write_text("".join(f"{i},{i % 7},{'rare' if i == 3 else 'ab'[i % 2]}\n" for i in range(20)))
-    data = set_named("rare", tmp_path)
-    assert data.kind == "table"
-    draws = [data.draw(seed).classes for seed in range(20)]
-    assert {classes.max() + 1 for classes in draws} == {2, 3}
-    assert all(np.unique(classes).size == classes.max() + 1 for classes in draws)

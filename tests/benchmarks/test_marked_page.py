@@ -1,6 +1,4 @@
-import pytest
-
-from _marked_page import replaced, write_parts
+from _marked_page import write_parts
 
 PAGE = """# Title
 <!-- first: written by make a -->
@@ -20,8 +18,3 @@ def test_parts_are_replaced_and_prose_is_kept(tmp_path):
     assert text == PAGE.replace("old", "new \\1").replace("make b -->\n", "make b -->\nmore\n")
     write_parts(path, {"first": "old", "second": ""})
     assert "more" not in path.read_text()
-
-
-def test_a_part_that_the_page_lacks_is_an_error():
-    with pytest.raises(ValueError, match="third"):
-        replaced(PAGE, "third", "text")

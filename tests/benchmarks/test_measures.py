@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from quality._measures import auroc, average_precision, expected_hits, kept_accuracy, precision_at
+from quality._measures import auroc, average_precision, expected_hits, precision_at
 
 
 @pytest.fixture(params=["distinct", "tied"])
@@ -33,10 +33,3 @@ def test_hits_are_expected_over_the_order_of_equal_scores():
     hits = np.mean([np.concatenate([[0], np.cumsum(wrong[list(order)])]) for order in orders], axis=0)
     np.testing.assert_allclose(expected_hits(trust, wrong), hits)
     assert precision_at(trust, wrong, 0.5) == pytest.approx(hits[3] / 3)
-
-
-def test_kept_accuracy_of_the_most_trusted(rng):
-    trust, wrong = rng.permutation(100).astype(float), rng.random(100) < 0.2
-    kept = np.argsort(trust)[-30:]
-    found = kept_accuracy(trust, wrong, np.array([0.3, 1.0]))
-    np.testing.assert_allclose(found, [1.0 - wrong[kept].mean(), 1.0 - wrong.mean()])

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from allegiance import affinity
-from peers._campaign import Known, Measurement, _append, _hopeless, measure, read
-from peers._measure import measured
+from peers._campaign import Known, Measurement, measure
 from peers._page import compared
-from peers._tasks import CENTRE, TASKS, Scene, Stage, make_job, score_with_chains, task_named
+from peers._tasks import CENTRE, Scene, make_job, score_with_chains, task_named
 
 
 def measurement(n=1000, outcome="done", seconds=2.0, stage="score", task="silhouette"):
@@ -21,28 +20,6 @@ def test_chains_measure_what_affinity_does():
         shares = score_with_chains(job)
         np.testing.assert_allclose(shares, result.affinity, atol=0.15)
         assert np.abs(shares - result.affinity).mean() < 0.03
-
-
-def test_every_stage_named_exists():
-    stages = {(task.name, stage.name) for task in TASKS for stage in task.stages}
-    assert {pair for task in TASKS for pair in task.after} <= stages
-
-
-def test_measurements_are_read_back(tmp_path):
-    path = tmp_path / "speed.csv"
-    assert read(path) == []
-    _append(path, [measurement()])
-    _append(path, [measurement(10_000)])
-    assert read(path) == [measurement(), measurement(10_000)]
-
-
-def test_more_points_are_not_tried_after_a_failure():
-    failed = [measurement(10_000, "time", float("nan"))]
-    silhouette = task_named("silhouette")
-    assert _hopeless(failed, silhouette, CENTRE._replace(n=100_000))
-    assert not _hopeless(failed, silhouette, CENTRE._replace(n=1000))
-    assert not _hopeless(failed, silhouette, CENTRE._replace(n=100_000, d=2))
-    assert not _hopeless(failed, task_named("affinity"), CENTRE._replace(n=100_000))
 
 
 def test_times_add_up_and_failures_are_named():
@@ -75,11 +52,3 @@ def test_a_task_is_measured_in_its_own_process(limit, outcome):
     (found,) = measure(task_named("k-means"), Scene(200, 2, 3), limit)
     assert (found.task, found.stage, found.outcome) == ("k-means", "fit", outcome)
     assert (found.seconds > 0) == (outcome == "done")
-
-
-@pytest.mark.parametrize(("seconds", "turns"), [(0.1, 5), (0.6, 4), (3.0, 3), (10.0, 2), (40.0, 1)])
-def test_there_are_several_turns_unless_they_take_very_long(seconds, turns):
-    clock = iter(np.repeat(np.arange(6), 2) * seconds + np.tile([0.0, seconds], 6))
-    found = measured(Stage("score", lambda job: job), None, lambda: next(clock))
-    assert found["turns"] == turns
-    assert found["seconds"] == pytest.approx(seconds)

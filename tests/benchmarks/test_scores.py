@@ -66,11 +66,3 @@ def test_every_score_is_computed_for_every_clusterer(rng, clusterer):
     scores = all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared))
     assert tuple(scores) == SCORES
     assert set(HEADLINE) <= set(SCORES)
-
-
-@pytest.mark.parametrize("clusterer", CLUSTERERS)
-def test_labels_are_consecutive_and_predicted(rng, clusterer):
-    X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))
-    clustering = CLUSTERERS[clusterer](X, 3, 0)
-    assert set(clustering.labels) == {0, 1, 2}
-    np.testing.assert_array_equal(clustering.predict(X), clustering.labels)

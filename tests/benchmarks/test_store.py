@@ -14,16 +14,6 @@ def make_cell(name="iris", clusterer="ward", seed=0, auroc=0.75):
     return Cell(about, scores)
 
 
-def test_cells_come_back_sorted(tmp_path):
-    store = Store(tmp_path, "quality")
-    store.append(make_cell(seed=1))
-    store.append(make_cell(seed=0))
-    cells, scores = store.read()
-    assert [cell["seed"] for cell in cells] == [0, 1]
-    assert cells[0] == make_cell().about
-    assert scores[:2] == make_cell().scores
-
-
 def test_scores_without_their_cell_are_dropped(tmp_path):
     store = Store(tmp_path, "quality")
     store.append(make_cell(seed=0))
@@ -36,13 +26,6 @@ def test_scores_without_their_cell_are_dropped(tmp_path):
     assert [cell["seed"] for cell in cells] == [0, 2]
     assert [row["seed"] for row in scores] == [0, 0, 2, 2]
     assert len(store.scores_path.read_text().splitlines()) == 5
-
-
-def test_versions_are_remembered_once(tmp_path):
-    store = Store(tmp_path, "quality")
-    assert [store.note_made_with({"numpy": version}) for version in ("2.4", "2.4", "2.5")] == [1, 1, 2]
-    store.clear()
-    assert store.made_with() == []
 
 
 def test_a_clustering_without_mistakes_has_nothing_to_find(rng):

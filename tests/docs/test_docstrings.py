@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
-
-import pytest
 
 from allegiance import AffinityResult, trust
 from allegiance.influence import Kernel
@@ -18,34 +16,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 from docstrings import add_types, described_type, hide_constructor
 
 
-def function(
-    a,
-    b: Any,
-    c: Any = None,
-    d: float | Literal["verdict"] = 0.03,
-    e: int | None = None,
-    f: int | None = 2,
-    g: str | Sequence[dict[str, int]] = (),
-    h: Callable[[Any], Any] | None = None,
-):
+def function(a, b: Any = None, c: float | Literal["verdict"] = 0.03, d: Callable[[Any], Any] | None = None):
     """Has one parameter of each kind."""
 
 
-@pytest.mark.parametrize(
-    ("name", "described"),
-    [
-        ("a", ""),
-        ("b", ""),
-        ("c", "default=None"),
-        ("d", 'float or "verdict", default=0.03'),
-        ("e", "int, default=None"),
-        ("f", "int or None, default=2"),
-        ("g", "str or sequence, default=()"),
-        ("h", "callable, default=None"),
-    ],
-)
-def test_type_and_default_come_from_the_signature(name, described):
-    assert described_type(inspect.signature(function).parameters[name]).replace("'", '"') == described
+def test_type_and_default_come_from_the_signature():
+    described = [described_type(one).replace("'", '"') for one in inspect.signature(function).parameters.values()]
+    assert described == ["", "default=None", 'float or "verdict", default=0.03', "callable, default=None"]
 
 
 def test_they_stand_behind_the_names_of_parameters_only():

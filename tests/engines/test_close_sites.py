@@ -127,8 +127,8 @@ def test_a_clearance_from_functions_is_not_trusted_beyond_their_rounding(rng, sp
     diagram = BregmanDiagram.of_sites(centers, Bregman(_half_square, np.array, np.array).divergence)
     tessellation = Tessellation(diagram, Region.box("box", lower, upper))
     estimate = Exact().build(tessellation, Settings()).estimate(tessellation.queries(X))
-    assert (estimate.found[:6] == found).all()
-    for row in np.flatnonzero(estimate.found[:6]):
+    assert (estimate.has_answer[:6] == found).all()
+    for row in np.flatnonzero(estimate.has_answer[:6]):
         expected = rational.affinity(centers, X[row], lower, upper)
         np.testing.assert_allclose(estimate.affinity[row], expected, atol=1e-6)
 

@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, trust
+from allegiance import AffinityScorer, Calibration, trust
 from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
 from allegiance.io import fit_stream
 
@@ -53,20 +53,21 @@ def test_products_are_the_same_in_any_order_and_chunks(rng):
 @pytest.mark.parametrize("kind", ["labels", "centers", "weights"])
 def test_streams_and_permutations_give_the_same_bits(tmp_path, rng, influence, kind):
     centers = 2.0 * rng.normal(size=(4, 3))
-    labels = rng.integers(0, 4, 3000)
-    frame = pd.DataFrame(centers[labels] + rng.normal(size=(3000, 3)), columns=list("abc"))
+    labels = rng.integers(0, 4, 900)
+    frame = pd.DataFrame(centers[labels] + rng.normal(size=(900, 3)), columns=list("abc"))
     frame.assign(y=labels).to_parquet(tmp_path / "rows.parquet", index=False)
-    settings: dict[str, Any] = {"influence": influence, "calibration": 3, "engine": "shared", "eps": 0.2}
-    settings |= {"labels": {}, "centers": {"centers": centers}, "weights": {"centers": centers, "weights": "size"}}[
-        kind
-    ]
+    # A known clusterer, since the search for a stand-in takes most of the time.
+    calibration = Calibration(2, clusterer=KMeans(4, n_init=1, random_state=0))
+    settings: dict[str, Any] = {"influence": influence, "calibration": calibration, "engine": "shared", "eps": 0.2}
+    settings |= {} if kind == "labels" else {"centers": centers}
+    settings |= {"weights": "size"} if kind == "weights" else {}
     y = labels if kind == "labels" else None
     expected = AffinityScorer(**settings).fit(frame, y).affinity(frame[:200])
-    order = rng.permutation(3000)
+    order = rng.permutation(900)
     permuted = AffinityScorer(**settings).fit(frame.iloc[order], None if y is None else y[order])
     column = "y" if kind == "labels" else None
     streamed = fit_stream(
-        tmp_path / "rows.parquet", AffinityScorer(**settings), columns=list("abc"), labels=column, batch_rows=701
+        tmp_path / "rows.parquet", AffinityScorer(**settings), columns=list("abc"), labels=column, batch_rows=211
     )
     for scorer in (permuted, streamed):
         result = scorer.affinity(frame[:200])
@@ -74,16 +75,16 @@ def test_streams_and_permutations_give_the_same_bits(tmp_path, rng, influence, k
             np.testing.assert_array_equal(getattr(result, name), getattr(expected, name), err_msg=name)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # No clusterer makes labels like these.
 @pytest.mark.parametrize("influence", ["euclidean", "cosine"])
 def test_members_and_trust_follow_the_labels_that_weights_move(rng, influence):
     centers = np.array([[5.0, 1.0], [8.0, 1.0], [5.0, 4.0]])
     X = rng.normal(size=(300, 2)) + centers[np.arange(300) % 3]
     weights = [4.0, 0.0, 0.0] if influence == "euclidean" else [0.05, 0.0, 0.0]
     settings: dict[str, Any] = {"centers": centers, "weights": weights, "influence": influence}
-    alone = AffinityScorer(calibration=4, **settings).fit_affinity(X)
+    known: dict[str, Any] = {"n_resamples": 4, "clusterer": KMeans(3, n_init=1, random_state=0)}
+    alone = AffinityScorer(calibration=Calibration(**known), **settings).fit_affinity(X)
     assert (alone.label != AffinityScorer(centers=centers, influence=influence).fit_predict(X)).any()
-    for other in (trust(X, alone.label, n_resamples=4, **settings), trust(X, n_resamples=4, **settings)):
+    for other in (trust(X, alone.label, **known, **settings), trust(X, **known, **settings)):
         for name in ("label", "trust", "typicality"):
             np.testing.assert_array_equal(getattr(other, name), getattr(alone, name), err_msg=name)
 

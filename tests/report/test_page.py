@@ -19,7 +19,7 @@ from allegiance.report import render_report, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 #: Elements that have no end tag.
-VOID = {"meta", "img", "input", "br", "link"}
+VOID = {"meta", "img", "input", "br", "wbr", "link"}
 
 
 class Page(HTMLParser):

@@ -24,12 +24,6 @@ def test_areas_are_affinities(weights):
     assert sum(map(area, cut_cells(SITES, weights, *BOX))) == pytest.approx(100.0)
 
 
-def test_an_outweighed_site_has_no_cell():
-    cells = cut_cells(np.array([[4.0, 5.0], [6.0, 5.0]]), np.array([50.0, 0.0]), *BOX)
-    assert area(cells[0]) == pytest.approx(100.0)
-    assert cells[1].size == 0
-
-
 def test_figures():
     pytest.importorskip("matplotlib").use("Agg")
     query = np.array([4.0, 4.0])

@@ -56,10 +56,3 @@ def test_every_reading_gives_shares():
         shares = reading(case)
         assert shares.shape == (25, 3), name
         np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-9, err_msg=name)
-
-
-def test_wrong_labels_are_those_not_of_the_commonest_class():
-    X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1]])
-    case = cluster(DataSet("made up", X, np.array([0, 0, 1, 1, 1])), 0, most_rows=99)
-    np.testing.assert_array_equal(case.wrong, [False, False, True, False, False])
-    assert case.auroc(np.array([[0.9, 0.1], [0.9, 0.1], [0.5, 0.5], [0.9, 0.1], [0.9, 0.1]])) == 1.0

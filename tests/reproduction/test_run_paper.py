@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from reproduction.framework import EXPERIMENTS, Check, Finding, Picture, Section, Table, compare_numbers, run_paper
+from reproduction.framework import EXPERIMENTS, Check, Finding, Picture, Section, Table, run_paper
 
 
 class Experiment:
@@ -77,16 +77,6 @@ def test_an_experiment_without_its_data_is_skipped(made_up, tmp_path):
     assert run_paper(tmp_path, only=["digits"])[0].section is not None
 
 
-def test_an_interrupted_run_resumes(made_up, tmp_path):
-    made_up["maps"].error = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
-        run_paper(tmp_path)
-    assert "Made up distance" in (tmp_path / "paper.md").read_text()
-    made_up["maps"].error = None
-    run_paper(tmp_path)
-    assert (made_up["distance"].runs, made_up["maps"].runs, made_up["growth"].runs) == (1, 2, 1)
-
-
 def test_the_page_shows_claims_tables_pictures_and_remarks(made_up, tmp_path):
     run_paper(tmp_path, only=["maps"], n_seeds=4)
     page = (tmp_path / "paper.md").read_text()
@@ -98,8 +88,3 @@ def test_the_page_shows_claims_tables_pictures_and_remarks(made_up, tmp_path):
     assert "![a picture](images/paper/made_up.png)" in page
     assert "a remark" in page
     assert "a caption" in page
-
-
-def test_numbers_match_within_a_tolerance():
-    assert compare_numbers([(0.1, 0.12), (0.3, 0.3)], 0.03) == "match"
-    assert compare_numbers([(0.1, 0.12), (0.3, 0.4)], 0.03) == "differ"

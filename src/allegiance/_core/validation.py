@@ -1,10 +1,9 @@
-"""Input validation: array types, rows, frames, and checks whose errors name the argument."""
+"""Array types, arithmetic of rows, and checks of user input whose errors name the argument."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from numbers import Integral, Real
@@ -94,19 +93,6 @@ def power_of_two(size: float) -> float:
     return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
 
 
-def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
-    """Return a list of n_points values from a list, an array or a series; errors name the argument ``name``."""
-    if isinstance(values, (str, bytes)):
-        raise TypeError(f"{name} must have one entry for each point, got a single {type(values).__name__}.")
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    entries = series.to_list() if isinstance(series, nw.Series) else list(values)
-    if len(entries) != n_points:
-        raise ValueError(
-            f"{name} has {len(entries)} entries but the result has {n_points} points: pass one for each point."
-        )
-    return entries
-
-
 _WORDS = (
     "na n/a #n/a n.a. n.a <na> nan null none nil nat - -- --- \u2013 \u2014 ? . .. ... unknown missing n.v. k.a. tbd "
     "#null! #div/0! #value! #ref! #num! #name? (null) (blank) void undefined"
@@ -122,75 +108,12 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def texts_for_each(values: Any, n_points: int) -> list[str]:
-    """Return one string per point, empty where missing (None, NaN)."""
-    entries = one_for_each(values, "texts", n_points)
-    for row, entry in enumerate(entries):
-        if isinstance(entry, str):
-            continue
-        if not is_missing(entry):
-            raise TypeError(
-                f"texts must be strings, but texts[{row}] is {entry!r} ({type(entry).__name__}): convert it with str()."
-            )
-        entries[row] = ""
-    return entries
-
-
 def require(module: str, extra: str, caller: str) -> Any:
     """Import an optional module, or raise an error that names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:
         raise ImportError(f"{caller} needs {module}: pip install 'allegiance[{extra}]'.") from error
-
-
-@dataclass(frozen=True)
-class FrameLike:
-    """The library of a frame and, for pandas, its index."""
-
-    backend: Any = None
-    index: Any = None
-
-    @classmethod
-    def of(cls, X: Any) -> FrameLike:
-        """Return the kind of frame of X; anything that is not a dataframe counts as pandas."""
-        frame = nw.from_native(X, pass_through=True, eager_only=True)
-        if not isinstance(frame, nw.DataFrame):
-            return cls()
-        return cls(frame.implementation, nw.maybe_get_index(frame))
-
-    def build(self, columns: dict[str, AnyArray]) -> Any:
-        """Build a frame of this kind, with its index, from columns of equal length."""
-        if self.backend not in (None, nw.Implementation.PANDAS):
-            native = nw.from_dict(columns, backend=self.backend).to_native()
-            if self.index is not None:
-                native.index = self.index
-            return native
-        pandas = require("pandas", "io", "a table")
-        # Integers stay integers although some are missing.
-        whole = {name: pandas.array(values, dtype="Int64") for name, values in columns.items() if _has_gaps(values)}
-        return pandas.DataFrame({**columns, **whole}, index=self.index)
-
-    def without_index(self) -> FrameLike:
-        """Return the same kind of frame, for rows that are not those of X."""
-        return FrameLike(self.backend)
-
-    def build_rows(self, rows: IntArray, columns: dict[str, AnyArray]) -> Any:
-        """Build a frame of some rows of X, with their index or, for frames without one, a column ``row``."""
-        if self.index is not None:
-            return FrameLike(self.backend, self.index[rows]).build(columns)
-        if self.backend is None:
-            return FrameLike(index=np.asarray(rows)).build(columns)
-        return self.build({"row": rows} | columns)
-
-    def row_name(self, row: int) -> Any:
-        """Return the index entry of a row, or its number."""
-        return row if self.index is None else self.index[row]
-
-
-def _has_gaps(values: Any) -> bool:
-    """Return whether a list contains integers and None."""
-    return isinstance(values, list) and {type(value) for value in values} == {int, type(None)}
 
 
 #: Range in which sums of fourth powers neither overflow nor underflow.

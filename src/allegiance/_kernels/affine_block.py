@@ -9,21 +9,22 @@ N_FUNCTIONS functions from ``first`` on and the first ``LANES * strips`` samples
 row after row of (m, r), so that those chosen for a site need not be copied. ``queries[v, 0]`` and ``queries[v, c + 1]``
 are the constants and slopes of VECTOR queries, less those of the site. The sample with number t of the list has the
 place ``places[t]`` and a margin, an owner and a weight; what a query steals is added to
-``found[v, owner, 0]``, squares of weights to ``found[v, owner, 1]``, int32.
+``counts[v, owner, 0]``, squares of weights to ``counts[v, owner, 1]``, int32.
 
 ``decide_stolen`` is the first stage of that where the processor multiplies pairs of small integers in one step
 (AVX-512 VNNI): slopes and coordinates rounded to 16 bits, products summed in 32. ``units[v, 0]`` turns a constant into
 such a sum, and a sum that is farther from zero than ``units[v, 1]`` has the sign of the product in single precision
 (``banks._round_queries`` has the bound). For the others the number t is written to
-``undecided[i, counts[i]]``, for the vector v + i, and ``add_stolen`` decides. Results are the same to the last bit.
+``undecided[i, n_undecided[i]]``, for the vector v + i, and ``add_stolen`` decides. Both give the same bits.
 
-The product is written in LLVM's language, since numba's knows no vectors: of a loop over samples it keeps the sums in
-memory, which takes up to twice as long. How many sums fit into the registers depends on the processor. Each one is
+The product is written in LLVM IR, since Numba has no vector type: of a loop over samples it keeps the sums in memory,
+which takes up to twice as long. How many sums fit into the registers depends on the processor. Each one is
 taken coordinate after coordinate, so its bits do not.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -70,147 +71,181 @@ _INDEX = ir.IntType(64)
 _FUSE = ("contract",)
 
 
-def _write_values(
-    typing: Any, constants: Any, slopes: Any, first: Any, blocks: Any, b: Any, strips: Any, out: Any, row: Any
-) -> Any:
+class Call:
+    """One call of an intrinsic: its arguments by name, and the builder of its code."""
+
+    def __init__(self, context: Any, builder: Any, types_and_values: dict[str, tuple[Any, Any]]) -> None:
+        self.context = context
+        self.builder = builder
+        self._arguments = types_and_values
+
+    def number(self, name: str) -> Any:
+        """Return the value of an argument that is a number."""
+        return self._arguments[name][1]
+
+    def pointer(self, name: str) -> Any:
+        """Return where the numbers of an array start."""
+        kind, value = self._arguments[name]
+        # Through a slot, since a cast from numba's typed pointer to an opaque one is dropped as no change.
+        slot = cgutils.alloca_once(self.builder, ir.PointerType())
+        self.builder.store(self.context.make_array(kind)(self.context, self.builder, value).data, slot)
+        return self.builder.load(slot, typ=ir.PointerType())
+
+    def width(self, name: str, axis: int = 1) -> Any:
+        """Return the length of an axis of an array."""
+        kind, value = self._arguments[name]
+        return self.builder.extract_value(self.context.make_array(kind)(self.context, self.builder, value).shape, axis)
+
+
+def vector_intrinsic(result: Any = types.void, **dtypes: Any) -> Callable[[Callable[[Call], Any]], Any]:
+    """Return a decorator that makes an intrinsic of a generator of code.
+
+    Its arguments are arrays in C order of these dtypes, where None is any dtype, and numbers where the dtype is int.
+    """
+
+    def decorate(generate: Callable[[Call], Any]) -> Any:
+        def declare(typing: Any, *arguments: Any) -> Any:
+            for (name, dtype), kind in zip(dtypes.items(), arguments, strict=True):
+                if dtype not in (int, None) and (kind.dtype != dtype or kind.layout != "C"):
+                    raise TypeError(f"{name} must be {dtype} in C order, not {kind}")
+            kinds = [
+                types.int64 if dtype is int else kind for dtype, kind in zip(dtypes.values(), arguments, strict=True)
+            ]
+
+            def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+                code = generate(Call(context, builder, dict(zip(dtypes, zip(kinds, values, strict=True), strict=True))))
+                return context.get_dummy_value() if code is None else code
+
+            return result(*kinds), lower
+
+        # Numba reads the number of arguments from the signature.
+        names = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("typing", *dtypes)]
+        declare.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
+        declare.__name__ = generate.__name__
+        return intrinsic(declare)
+
+    return decorate
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "constants": types.float32,
+    "slopes": types.float32,
+    "first": int,
+    "blocks": types.float32,
+    "b": int,
+    "strips": int,
+}
+
+
+@vector_intrinsic(**_FUNCTIONS, out=types.float32, row=int)
+def write_values(call: Call) -> None:
     """Write the values to the rows of ``out`` from ``row`` on, float32 of BLOCK columns."""
-    signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, out, types.int64)
+    builder = call.builder
+    rows = element(builder, call.pointer("out"), builder.mul(call.number("row"), _INDEX(BLOCK)))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows = array_pointer(context, builder, signature, arguments, 6, types.float32)
-        rows = element(builder, rows, builder.mul(arguments[7], _INDEX(BLOCK)))
+    def use(strip: Any, values: list[Any]) -> None:
+        for i, value in enumerate(values):
+            at = builder.add(builder.mul(strip, _INDEX(LANES)), _INDEX(i * BLOCK))
+            builder.store(value, element(builder, rows, at), align=4)
 
-        def use(strip: Any, values: list[Any]) -> None:
-            for i, value in enumerate(values):
-                at = builder.add(builder.mul(strip, _INDEX(LANES)), _INDEX(i * BLOCK))
-                builder.store(value, element(builder, rows, at), align=4)
-
-        _for_strips(context, builder, signature, arguments, use)
-        return context.get_dummy_value()
-
-    return signature, generate
+    _for_strips(call, use)
 
 
-def _count_signs(
-    typing: Any, constants: Any, slopes: Any, first: Any, blocks: Any, b: Any, strips: Any, hits: Any
-) -> Any:
+@vector_intrinsic(**_FUNCTIONS, hits=types.int64)
+def count_signs(call: Call) -> None:
     """Write to ``hits[j]``, int64, how many values of function j are not negative."""
-    signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, hits)
+    builder = call.builder
+    out = call.pointer("hits")
+    counts = [cgutils.alloca_once(builder, _INDEX) for _ in range(N_FUNCTIONS)]
+    for count in counts:
+        builder.store(_INDEX(0), count)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out = array_pointer(context, builder, signature, arguments, 6, types.int64)
-        counts = [cgutils.alloca_once(builder, _INDEX) for _ in range(N_FUNCTIONS)]
-        for count in counts:
-            builder.store(_INDEX(0), count)
+    def use(strip: Any, values: list[Any]) -> None:
+        for count, value in zip(counts, values, strict=True):
+            n = builder.zext(builder.ctpop(_not_negative(builder, value)), _INDEX)
+            builder.store(builder.add(builder.load(count, typ=_INDEX), n), count)
 
-        def use(strip: Any, values: list[Any]) -> None:
-            for count, value in zip(counts, values, strict=True):
-                found = builder.zext(builder.ctpop(_not_negative(builder, value)), _INDEX)
-                builder.store(builder.add(builder.load(count, typ=_INDEX), found), count)
-
-        _for_strips(context, builder, signature, arguments, use)
-        for i, count in enumerate(counts):
-            builder.store(builder.load(count, typ=_INDEX), element(builder, out, _INDEX(i), _INDEX))
-        return context.get_dummy_value()
-
-    return signature, generate
+    _for_strips(call, use)
+    for i, count in enumerate(counts):
+        builder.store(builder.load(count, typ=_INDEX), element(builder, out, _INDEX(i), _INDEX))
 
 
-def _add_stolen(n_vectors: int) -> Any:
-    """Return the intrinsic for so many vectors of queries."""
+def _stolen_test(n_vectors: int, *, by_integers: bool) -> Any:
+    """Return the intrinsic that tests N_FUNCTIONS samples for ``n_vectors`` vectors of queries, and adds weights."""
+    dtypes: dict[str, Any] = {
+        "queries": types.float32,
+        "v": int,
+        "samples": types.int32 if by_integers else types.float32,
+        "places": types.int64,
+        "margins": types.float32,
+        "owners": types.int64,
+        "weights": types.int32,
+        "t": int,
+        "counts": types.int32,
+    }
+    if by_integers:
+        dtypes |= {"slopes": types.int32, "units": types.float32, "undecided": types.int64, "n_undecided": types.int64}
 
-    def add(
-        typing: Any, queries: Any, v: Any, samples: Any, places: Any, margins: Any, owners: Any, weights: Any, t: Any,
-        found: Any,
-    ) -> Any:  # fmt: skip
-        """Test N_FUNCTIONS samples, and add weights and their squares to what queries have found."""
-        signature = types.void(queries, types.int64, samples, places, margins, owners, weights, types.int64, found)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            pointers = {
-                i: array_pointer(context, builder, signature, arguments, i, dtype)
-                for i, dtype in ((0, types.float32), (2, types.float32), (3, types.int64), (4, types.float32),
-                                 (5, types.int64), (6, types.int32), (8, types.int32))
-            }  # fmt: skip
-            r = _columns(context, builder, signature, arguments, 2)
-            k = _columns(context, builder, signature, arguments, 8)
-            size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(VECTOR))
-            vectors = [builder.add(arguments[1], _INDEX(i)) for i in range(n_vectors)]
-            tiles = [element(builder, pointers[0], builder.mul(v, size)) for v in vectors]
-            numbers = [builder.add(arguments[7], _INDEX(j)) for j in range(N_FUNCTIONS)]
-            places = [builder.load(element(builder, pointers[3], number, _INDEX), typ=_INDEX) for number in numbers]
-            rows = [element(builder, pointers[2], builder.mul(place, r)) for place in places]
-            margins = [_everywhere(builder, element(builder, pointers[4], number), _ONE) for number in numbers]
-            constants = [builder.load(tile, align=4, typ=_ONE) for tile in tiles]
+    @vector_intrinsic(**dtypes)
+    def test_stolen(call: Call) -> None:
+        builder = call.builder
+        kind = _COUNT if by_integers else ir.FloatType()
+        vectors = [builder.add(call.number("v"), _INDEX(i)) for i in range(n_vectors)]
+        numbers = [builder.add(call.number("t"), _INDEX(j)) for j in range(N_FUNCTIONS)]
+        places, samples, width = call.pointer("places"), call.pointer("samples"), call.width("samples")
+        rows = []
+        for number in numbers:
+            place = builder.load(element(builder, places, number, _INDEX), typ=_INDEX)
+            rows.append(element(builder, samples, builder.mul(place, width), kind))
+        margins = [_everywhere(builder, element(builder, call.pointer("margins"), number), _ONE) for number in numbers]
+        tiles = _tiles(call, "queries", vectors)
+        constants = [builder.load(tile, align=4, typ=_ONE) for tile in tiles]
+        if by_integers:
+            decide = _integer_decision(call, vectors, constants)
+            sums = _integer_sums(builder, rows, _tiles(call, "slopes", vectors), width)
+        else:
             starts = [[builder.fsub(constant, margin) for constant in constants] for margin in margins]
-            zeros = ir.Constant(_ONE, [0.0] * VECTOR)
-            for number, values in zip(numbers, _sums(builder, starts, rows, tiles, VECTOR, r), strict=True):
-                hits = [builder.fcmp_ordered(">=", value, zeros) for value in values]
-                _add_weights(builder, pointers[5], pointers[6], number, pointers[8], vectors, k, hits)
-            return context.get_dummy_value()
+            sums = _sums(builder, starts, rows, tiles, VECTOR, width)
+        zeros = ir.Constant(_ONE, [0.0] * VECTOR)
+        for number, margin, totals in zip(numbers, margins, sums, strict=True):
+            if by_integers:
+                hits = [decide(i, number, margin, total) for i, total in enumerate(totals)]
+            else:
+                hits = [builder.fcmp_ordered(">=", value, zeros) for value in totals]
+            _add_weights(call, number, vectors, hits)
 
-        return signature, generate
-
-    return add
+    return test_stolen
 
 
-def _decide_stolen(n_vectors: int) -> Any:
-    """Return the intrinsic for so many vectors of queries."""
+def _tiles(call: Call, name: str, vectors: list[Any]) -> list[Any]:
+    """Return where the rows of VECTOR numbers of some vectors start, in an array (vectors, width, VECTOR)."""
+    builder, pointer = call.builder, call.pointer(name)
+    size = builder.mul(call.width(name), _INDEX(VECTOR))
+    return [element(builder, pointer, builder.mul(v, size)) for v in vectors]
 
-    def decide(
-        typing: Any, queries: Any, slopes: Any, units: Any, v: Any, samples: Any, places: Any, margins: Any,
-        owners: Any, weights: Any, t: Any, found: Any, undecided: Any, counts: Any,
-    ) -> Any:  # fmt: skip
-        """Test N_FUNCTIONS samples by integers, add what is certain, and write down which numbers are not."""
-        signature = types.void(
-            queries, slopes, units, types.int64, samples, places, margins, owners, weights, types.int64, found,
-            undecided, counts,
-        )  # fmt: skip
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            pointers = {
-                i: array_pointer(context, builder, signature, arguments, i, dtype)
-                for i, dtype in ((0, types.float32), (1, types.int32), (2, types.float32), (4, types.int32),
-                                 (5, types.int64), (6, types.float32), (7, types.int64), (8, types.int32),
-                                 (10, types.int32), (11, types.int64), (12, types.int64))
-            }  # fmt: skip
-            columns = {i: _columns(context, builder, signature, arguments, i) for i in (0, 4, 10, 11)}
-            vectors = [builder.add(arguments[3], _INDEX(i)) for i in range(n_vectors)]
-            tiles, scales, bounds, constants = [], [], [], []
-            for v in vectors:
-                at = builder.mul(v, builder.mul(columns[4], _INDEX(VECTOR)))
-                tiles.append(element(builder, pointers[1], at, _COUNT))
-                unit = element(builder, pointers[2], builder.mul(v, _INDEX(2 * VECTOR)))
-                scales.append(builder.load(unit, align=4, typ=_ONE))
-                bounds.append(builder.load(element(builder, unit, _INDEX(VECTOR)), align=4, typ=_ONE))
-                at = builder.mul(v, builder.mul(columns[0], _INDEX(VECTOR)))
-                constants.append(builder.load(element(builder, pointers[0], at), align=4, typ=_ONE))
-            numbers = [builder.add(arguments[9], _INDEX(j)) for j in range(N_FUNCTIONS)]
-            rows = []
-            for number in numbers:
-                place = builder.load(element(builder, pointers[5], number, _INDEX), typ=_INDEX)
-                rows.append(element(builder, pointers[4], builder.mul(place, columns[4]), _COUNT))
-            for number, totals in zip(numbers, _integer_sums(builder, rows, tiles, columns[4]), strict=True):
-                margin = _everywhere(builder, element(builder, pointers[6], number), _ONE)
-                hits = []
-                for i, total in enumerate(totals):
-                    start = builder.fmul(builder.fsub(constants[i], margin), scales[i], flags=_FUSE)
-                    value = builder.fadd(start, builder.sitofp(total, _ONE), flags=_FUSE)
-                    hits.append(builder.fcmp_ordered(">=", value, bounds[i]))
-                    missed = builder.fcmp_ordered("<", value, builder.fneg(bounds[i]))
-                    known = builder.bitcast(builder.or_(hits[-1], missed), ir.IntType(VECTOR))
-                    unsure = builder.icmp_unsigned("!=", known, known.type(-1))
-                    with builder.if_then(unsure, likely=False):
-                        count = element(builder, pointers[12], _INDEX(i), _INDEX)
-                        n = builder.load(count, typ=_INDEX)
-                        at = builder.add(builder.mul(columns[11], _INDEX(i)), n)
-                        builder.store(number, element(builder, pointers[11], at, _INDEX))
-                        builder.store(builder.add(n, _INDEX(1)), count)
-                    hits[-1] = builder.select(unsure, ir.Constant(hits[-1].type, [0] * VECTOR), hits[-1])
-                _add_weights(builder, pointers[7], pointers[8], number, pointers[10], vectors, columns[10], hits)
-            return context.get_dummy_value()
+def _integer_decision(call: Call, vectors: list[Any], constants: list[Any]) -> Callable[..., Any]:
+    """Return the function that decides which queries of vector i hit a sample, and lists it if some are undecided."""
+    builder = call.builder
+    units = _tiles(call, "units", vectors)
+    scales = [builder.load(unit, align=4, typ=_ONE) for unit in units]
+    bounds = [builder.load(element(builder, unit, _INDEX(VECTOR)), align=4, typ=_ONE) for unit in units]
+    undecided, lengths, width = call.pointer("undecided"), call.pointer("n_undecided"), call.width("undecided")
 
-        return signature, generate
+    def decide(i: int, number: Any, margin: Any, total: Any) -> Any:
+        start = builder.fmul(builder.fsub(constants[i], margin), scales[i], flags=_FUSE)
+        value = builder.fadd(start, builder.sitofp(total, _ONE), flags=_FUSE)
+        hits = builder.fcmp_ordered(">=", value, bounds[i])
+        misses = builder.fcmp_ordered("<", value, builder.fneg(bounds[i]))
+        known = builder.bitcast(builder.or_(hits, misses), ir.IntType(VECTOR))
+        unsure = builder.icmp_unsigned("!=", known, known.type(-1))
+        with builder.if_then(unsure, likely=False):
+            length = element(builder, lengths, _INDEX(i), _INDEX)
+            n = builder.load(length, typ=_INDEX)
+            at = builder.add(builder.mul(width, _INDEX(i)), n)
+            builder.store(number, element(builder, undecided, at, _INDEX))
+            builder.store(builder.add(n, _INDEX(1)), length)
+        return builder.select(unsure, ir.Constant(hits.type, [0] * VECTOR), hits)
 
     return decide
 
@@ -231,79 +266,71 @@ def _integer_sums(builder: Any, rows: list[Any], columns: list[Any], pairs: Any)
     return [[builder.load(total, typ=_COUNTS) for total in totals] for totals in sums]
 
 
-def _add_weights(
-    builder: Any, owners: Any, weights: Any, number: Any, found: Any, vectors: list[Any], k: Any, hits: list[Any]
-) -> None:
+def _add_weights(call: Call, number: Any, vectors: list[Any], hits: list[Any]) -> None:
     """Add the weight of a sample, and its square, for the queries that hit it."""
-    owner = builder.load(element(builder, owners, number, _INDEX), typ=_INDEX)
-    weight = builder.load(element(builder, weights, number, _COUNT), typ=_COUNT)
+    builder, counts, k = call.builder, call.pointer("counts"), call.width("counts")
+    owner = builder.load(element(builder, call.pointer("owners"), number, _INDEX), typ=_INDEX)
+    weight = builder.load(element(builder, call.pointer("weights"), number, _COUNT), typ=_COUNT)
     nothing = ir.Constant(_COUNTS, [0] * VECTOR)
     for v, hit in zip(vectors, hits, strict=True):
         place = builder.mul(builder.add(builder.mul(v, k), owner), _INDEX(2 * VECTOR))
         for i, add in enumerate((weight, builder.mul(weight, weight))):
-            where = element(builder, found, builder.add(place, _INDEX(i * VECTOR)), _COUNT)
+            where = element(builder, counts, builder.add(place, _INDEX(i * VECTOR)), _COUNT)
             before = builder.load(where, align=4, typ=_COUNTS)
             some = builder.select(hit, splat(builder, add, _COUNTS), nothing)
             builder.store(builder.add(before, some), where, align=4)
 
 
-def _prefetch(typing: Any, samples: Any, place: Any) -> Any:
+@vector_intrinsic(samples=None, place=int)
+def prefetch(call: Call) -> None:
     """Ask for a row of ``samples`` (m, r), of 4 bytes each, that the next loop reads: it would be waited for."""
-    signature = types.void(samples, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        start = array_pointer(context, builder, signature, arguments, 0, signature.args[0].dtype)
-        r = _columns(context, builder, signature, arguments, 0)
-        row = element(builder, start, builder.mul(arguments[1], r))
-        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[ir.IntType(32)] * 3])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        line = 16
-        lines = builder.udiv(builder.add(r, _INDEX(line - 1)), _INDEX(line))
-        with cgutils.for_range(builder, lines) as each:
-            where = element(builder, row, builder.mul(each.index, _INDEX(line)))
-            builder.call(fetch, [where, *(ir.IntType(32)(number) for number in (0, 2, 1))])
-        return context.get_dummy_value()
-
-    return signature, generate
+    builder, r = call.builder, call.width("samples")
+    row = element(builder, call.pointer("samples"), builder.mul(call.number("place"), r))
+    kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[ir.IntType(32)] * 3])
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    line = 16
+    lines = builder.udiv(builder.add(r, _INDEX(line - 1)), _INDEX(line))
+    with cgutils.for_range(builder, lines) as each:
+        where = element(builder, row, builder.mul(each.index, _INDEX(line)))
+        builder.call(fetch, [where, *(ir.IntType(32)(number) for number in (0, 2, 1))])
 
 
-def _write_chosen(typing: Any, highest: Any, values: Any, limits: Any, places: Any, classes: Any, margins: Any) -> Any:
+@vector_intrinsic(
+    types.int64,
+    highest=types.float32, values=types.float32, limits=types.float32, places=types.uint8, classes=types.uint8,
+    margins=types.float32,
+)  # fmt: skip
+def write_chosen(call: Call) -> Any:
     """Do what ``banks._choose`` does for a block, VECTOR samples at a time, and return how many are chosen."""
-    signature = types.int64(highest, values, limits, places, classes, margins)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        best, value, limit, margin_out = (
-            array_pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 2, 5)
+    builder = call.builder
+    best, value, limit, margin_out = (call.pointer(name) for name in ("highest", "values", "limits", "margins"))
+    bytes_out = [call.pointer(name) for name in ("places", "classes")]
+    limits = [_everywhere(builder, element(builder, limit, _INDEX(c)), _ONE) for c in range(CLASSES)]
+    few = ir.VectorType(ir.IntType(8), VECTOR)
+    n: Any = _INDEX(0)
+    for first in range(0, BLOCK, VECTOR):
+        # Half of the places are of level 0, a quarter of level 1, and so on.
+        left = [BLOCK - 1 - s for s in range(first, first + VECTOR)]
+        levels = [min((BLOCK - 1).bit_length() - each.bit_length(), CLASSES - 1) for each in left]
+        at_most = limits[levels[0]]
+        for c in range(levels[0] + 1, levels[-1] + 1):
+            lanes = [lane if levels[lane] < c else VECTOR + lane for lane in range(VECTOR)]
+            at_most = _shuffle(builder, at_most, limits[c], lanes)
+        margin = builder.fsub(
+            *(builder.load(element(builder, each, _INDEX(first)), align=4, typ=_ONE) for each in (best, value))
         )
-        bytes_out = [array_pointer(context, builder, signature, arguments, i, types.uint8) for i in (3, 4)]
-        limits = [_everywhere(builder, element(builder, limit, _INDEX(c)), _ONE) for c in range(CLASSES)]
-        few = ir.VectorType(ir.IntType(8), VECTOR)
-        n: Any = _INDEX(0)
-        for first in range(0, BLOCK, VECTOR):
-            # Half of the places are of level 0, a quarter of level 1, and so on.
-            left = [BLOCK - 1 - s for s in range(first, first + VECTOR)]
-            levels = [min((BLOCK - 1).bit_length() - each.bit_length(), CLASSES - 1) for each in left]
-            at_most = limits[levels[0]]
-            for c in range(levels[0] + 1, levels[-1] + 1):
-                lanes = [lane if levels[lane] < c else VECTOR + lane for lane in range(VECTOR)]
-                at_most = _shuffled(builder, at_most, limits[c], lanes)
-            margin = builder.fsub(
-                *(builder.load(element(builder, each, _INDEX(first)), align=4, typ=_ONE) for each in (best, value))
-            )
-            chosen = builder.fcmp_ordered("<=", margin, at_most)
-            code: Any = ir.Constant(_COUNTS, list(range(first, first + VECTOR)))
-            for c in range(levels[-1]):
-                above = builder.zext(builder.fcmp_ordered(">", margin, limits[c]), _COUNTS)
-                code = builder.add(code, builder.shl(above, ir.Constant(_COUNTS, [8] * VECTOR)))
-            margin, code = (_compressed(builder, each, chosen) for each in (margin, code))
-            builder.store(margin, element(builder, margin_out, n), align=4)
-            for i, out in enumerate(bytes_out):
-                number = builder.lshr(code, ir.Constant(_COUNTS, [8 * i] * VECTOR))
-                builder.store(builder.trunc(number, few), element(builder, out, n, few.element), align=1)
-            n = builder.add(n, builder.zext(builder.ctpop(builder.bitcast(chosen, ir.IntType(VECTOR))), _INDEX))
-        return n
-
-    return signature, generate
+        chosen = builder.fcmp_ordered("<=", margin, at_most)
+        code: Any = ir.Constant(_COUNTS, list(range(first, first + VECTOR)))
+        for c in range(levels[-1]):
+            above = builder.zext(builder.fcmp_ordered(">", margin, limits[c]), _COUNTS)
+            code = builder.add(code, builder.shl(above, ir.Constant(_COUNTS, [8] * VECTOR)))
+        margin, code = (_compressed(builder, each, chosen) for each in (margin, code))
+        builder.store(margin, element(builder, margin_out, n), align=4)
+        for i, out in enumerate(bytes_out):
+            number = builder.lshr(code, ir.Constant(_COUNTS, [8 * i] * VECTOR))
+            builder.store(builder.trunc(number, few), element(builder, out, n, few.element), align=1)
+        n = builder.add(n, builder.zext(builder.ctpop(builder.bitcast(chosen, ir.IntType(VECTOR))), _INDEX))
+    return n
 
 
 def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
@@ -314,56 +341,44 @@ def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
     return builder.call(function, [vector, ir.Constant(vector.type, ir.Undefined), mask])
 
 
-def _write_rows(typing: Any, columns: Any, c: Any, first: Any, rows: Any) -> Any:
+@vector_intrinsic(columns=None, c=int, first=int, rows=None)
+def write_rows(call: Call) -> None:
     """Write VECTOR numbers of VECTOR columns, from c + 1 and ``first`` on, to the rows from ``first`` on, from c on."""
-    signature = types.void(columns, types.int64, types.int64, rows)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source, target = (
-            array_pointer(context, builder, signature, arguments, i, signature.args[i].dtype) for i in (0, 3)
-        )
-        width = _columns(context, builder, signature, arguments, 3)
-        vectors = []
-        for i in range(VECTOR):
-            at = builder.mul(builder.add(arguments[1], _INDEX(i + 1)), _INDEX(BLOCK))
-            vectors.append(builder.load(element(builder, source, builder.add(at, arguments[2])), align=4, typ=_ONE))
-        step = 1
-        while step < VECTOR:
-            # Of each two vectors, those numbers change places whose bit is not that of their vector.
-            lanes = range(VECTOR)
-            for i in (i for i in lanes if not i & step):
-                pair = vectors[i], vectors[i + step]
-                vectors[i] = _shuffled(builder, *pair, [j + VECTOR - step if j & step else j for j in lanes])
-                vectors[i + step] = _shuffled(builder, *pair, [j + VECTOR if j & step else j + step for j in lanes])
-            step *= 2
-        for i, vector in enumerate(vectors):
-            at = builder.add(builder.mul(builder.add(arguments[2], _INDEX(i)), width), arguments[1])
-            builder.store(vector, element(builder, target, at), align=4)
-        return context.get_dummy_value()
-
-    return signature, generate
+    builder, c, first = call.builder, call.number("c"), call.number("first")
+    source, target, width = call.pointer("columns"), call.pointer("rows"), call.width("rows")
+    vectors = []
+    for i in range(VECTOR):
+        at = builder.mul(builder.add(c, _INDEX(i + 1)), _INDEX(BLOCK))
+        vectors.append(builder.load(element(builder, source, builder.add(at, first)), align=4, typ=_ONE))
+    step = 1
+    while step < VECTOR:
+        # Of each two vectors, those numbers change places whose bit is not that of their vector.
+        lanes = range(VECTOR)
+        for i in (i for i in lanes if not i & step):
+            pair = vectors[i], vectors[i + step]
+            vectors[i] = _shuffle(builder, *pair, [j + VECTOR - step if j & step else j for j in lanes])
+            vectors[i + step] = _shuffle(builder, *pair, [j + VECTOR if j & step else j + step for j in lanes])
+        step *= 2
+    for i, vector in enumerate(vectors):
+        at = builder.add(builder.mul(builder.add(first, _INDEX(i)), width), c)
+        builder.store(vector, element(builder, target, at), align=4)
 
 
-def _shuffled(builder: Any, one: Any, other: Any, lanes: list[int]) -> Any:
-    """Return the numbers of two vectors with these places, those of the other one counted on."""
+def _shuffle(builder: Any, one: Any, other: Any, lanes: list[int]) -> Any:
+    """Return the numbers of two vectors at these places; places from VECTOR on select from the second."""
     return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), lanes))
 
 
-def _for_strips(
-    context: Any, builder: Any, signature: Any, arguments: Any, use: Callable[[Any, list[Any]], None]
-) -> None:
-    """Sum the functions at LANES samples after the other, and hand the vectors of values to ``use``."""
-    constants, slopes, samples = (
-        array_pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 3)
-    )
-    first, block, strips = arguments[2], arguments[4], arguments[5]
-    r = _columns(context, builder, signature, arguments, 1)
+def _for_strips(call: Call, use: Callable[[Any, list[Any]], None]) -> None:
+    """Sum the functions, LANES samples at a time, and hand the vectors of values to ``use``."""
+    builder, r = call.builder, call.width("slopes")
     size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(BLOCK))
-    samples = element(builder, samples, builder.mul(block, size))
-    functions = [builder.add(first, _INDEX(i)) for i in range(N_FUNCTIONS)]
+    samples = element(builder, call.pointer("blocks"), builder.mul(call.number("b"), size))
+    functions = [builder.add(call.number("first"), _INDEX(i)) for i in range(N_FUNCTIONS)]
+    slopes, at = call.pointer("slopes"), call.pointer("constants")
     rows = [element(builder, slopes, builder.mul(function, r)) for function in functions]
-    constants = [_everywhere(builder, element(builder, constants, function), _SINGLE) for function in functions]
-    with cgutils.for_range(builder, strips) as strip:
+    constants = [_everywhere(builder, element(builder, at, function), _SINGLE) for function in functions]
+    with cgutils.for_range(builder, call.number("strips")) as strip:
         column = element(builder, samples, builder.mul(strip.index, _INDEX(LANES)))
         margins = builder.load(column, align=4, typ=_SINGLE)
         starts = [[builder.fsub(constant, margins)] for constant in constants]
@@ -385,21 +400,6 @@ def _sums(
                 product = builder.fmul(number, vector, flags=_FUSE)
                 builder.store(builder.fadd(product, builder.load(total, typ=kind), flags=_FUSE), total)
     return [[builder.load(total, typ=kind) for total in totals] for totals in sums]
-
-
-def array_pointer(context: Any, builder: Any, signature: Any, arguments: Any, place: int, dtype: Any) -> Any:
-    """Return where the numbers of an array start; of another dtype or layout they would not be where they are read."""
-    array = signature.args[place]
-    if array.dtype != dtype or array.layout != "C":
-        raise TypeError(f"argument {place} must be {dtype} in C order, not {array}")
-    # Through a slot, since a cast from numba's typed pointer to an opaque one is dropped as no change.
-    slot = cgutils.alloca_once(builder, ir.PointerType())
-    builder.store(context.make_array(array)(context, builder, arguments[place]).data, slot)
-    return builder.load(slot, typ=ir.PointerType())
-
-
-def _columns(context: Any, builder: Any, signature: Any, arguments: Any, place: int) -> Any:
-    return builder.extract_value(context.make_array(signature.args[place])(context, builder, arguments[place]).shape, 1)
 
 
 def element(builder: Any, pointer: Any, index: Any, kind: Any = ir.FloatType()) -> Any:  # noqa: B008
@@ -426,12 +426,5 @@ def _not_negative(builder: Any, values: Any) -> Any:
     return builder.bitcast(builder.fcmp_ordered(">=", values, zeros), _MASK)
 
 
-write_values: Any = intrinsic(_write_values)
-add_stolen: Any = intrinsic(_add_stolen(1))
-add_stolen_many: Any = intrinsic(_add_stolen(MANY))
-decide_stolen: Any = intrinsic(_decide_stolen(1))
-decide_stolen_many: Any = intrinsic(_decide_stolen(MANY))
-count_signs: Any = intrinsic(_count_signs)
-prefetch: Any = intrinsic(_prefetch)
-write_chosen: Any = intrinsic(_write_chosen)
-write_rows: Any = intrinsic(_write_rows)
+add_stolen, add_stolen_many = (_stolen_test(n, by_integers=False) for n in (1, MANY))
+decide_stolen, decide_stolen_many = (_stolen_test(n, by_integers=True) for n in (1, MANY))

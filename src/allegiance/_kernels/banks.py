@@ -137,7 +137,7 @@ def choose_samples(
             else:
                 stop = n + _choose(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
             for t in range(n, stop):
-                # The margin of an owner is 0, or was too close to tell.
+                # The margin of an owner is 0, or cannot be told from 0.
                 if margins[t] > _EXACT_BELOW * close:
                     continue
                 other = owner[start + places[t]]
@@ -267,87 +267,133 @@ def count_stolen(
             for c in range(r):
                 queries[v, c + 1, lane] = query_a[x, c] - site_a[site, c]
     # At most one sample in 2**c of a round of 2**18 has class c, so that sums of squares stay below 2**26.
-    found = np.zeros((at[n_pieces], k, 2, VECTOR), np.int32)
-    near = max(_NEAR // (r * BLOCK), 1)
-    at_most = near * BLOCK + N_FUNCTIONS
-    # What integers leave undecided stands behind the list.
-    some = np.empty(2 * at_most, np.int64)
-    some_margins = np.empty(2 * at_most, np.float32)
-    some_owners = np.empty(2 * at_most, np.int64)
-    some_weights = np.empty(2 * at_most, np.int32)
+    counts = np.zeros((at[n_pieces], k, 2, VECTOR), np.int32)
     slopes = np.empty((at[n_pieces], coarse.shape[1], VECTOR), np.int32)
     units = np.empty((at[n_pieces], 2, VECTOR), np.float32)
-    undecided = np.empty((MANY, at_most), np.int64)
-    counts = np.empty(MANY, np.int64)
     if COARSE:
         _round_queries(queries, slopes, units)
+    near = max(_NEAR // (r * BLOCK), 1)
+    most = near * BLOCK + N_FUNCTIONS
+    tests = np.empty(most, np.int64), np.empty(most, np.float32), np.empty(most, np.int64), np.empty(most, np.int32)
+    again = np.empty(most, np.int64), np.empty(most, np.float32), np.empty(most, np.int64), np.empty(most, np.int32)
+    undecided = np.empty((MANY, most), np.int64)
     for group in range(0, starts.shape[0], near):
         for p in range(n_pieces):
-            site = sites[p]
-            n = 0
-            for b in range(group, min(group + near, starts.shape[0])):
-                for t in range(starts[b, site], starts[b, site + 1]):
-                    some[n] = b * BLOCK + places[t]
-                    if COARSE:
-                        prefetch(coarse, some[n])
-                    else:
-                        prefetch(samples, some[n])
-                    some_margins[n] = margins[t]
-                    some_owners[n] = owner[some[n]]
-                    some_weights[n] = 1 << classes[t]
-                    n += 1
-            _fill_up(some, some_margins, some_owners, some_weights, n)
-            v = at[p]
-            while v < at[p + 1]:
-                width = MANY if v + MANY <= at[p + 1] else 1
+            stop = min(group + near, starts.shape[0])
+            n = _list_samples(group, stop, sites[p], samples, coarse, owner, places, classes, margins, starts, tests)
+            for v in range(at[p], at[p + 1] - (at[p + 1] - at[p]) % MANY, MANY):
                 if COARSE:
-                    counts[:] = 0
-                    for t in range(0, n, N_FUNCTIONS):
-                        if width == MANY:
-                            decide_stolen_many(
-                                queries, slopes, units, v, coarse, some, some_margins, some_owners, some_weights, t,
-                                found, undecided, counts,
-                            )  # fmt: skip
-                        else:
-                            decide_stolen(
-                                queries, slopes, units, v, coarse, some, some_margins, some_owners, some_weights, t,
-                                found, undecided, counts,
-                            )  # fmt: skip
-                    for j in range(width):
-                        for t in range(counts[j]):
-                            number = undecided[j, t]
-                            some[at_most + t] = some[number]
-                            some_margins[at_most + t] = some_margins[number]
-                            some_owners[at_most + t] = some_owners[number]
-                            some_weights[at_most + t] = some_weights[number]
-                        _fill_up(some, some_margins, some_owners, some_weights, at_most + counts[j])
-                        for t in range(at_most, at_most + counts[j], N_FUNCTIONS):
-                            add_stolen(queries, v + j, samples, some, some_margins, some_owners, some_weights, t, found)
+                    _count_by_integers(
+                        queries, slopes, units, v, MANY, samples, coarse, tests, n, again, undecided, counts
+                    )
                 else:
                     for t in range(0, n, N_FUNCTIONS):
-                        if width == MANY:
-                            add_stolen_many(
-                                queries, v, samples, some, some_margins, some_owners, some_weights, t, found
-                            )
-                        else:
-                            add_stolen(queries, v, samples, some, some_margins, some_owners, some_weights, t, found)
-                v += width
+                        add_stolen_many(queries, v, samples, tests[0], tests[1], tests[2], tests[3], t, counts)
+            for v in range(at[p + 1] - (at[p + 1] - at[p]) % MANY, at[p + 1]):
+                if COARSE:
+                    _count_by_integers(
+                        queries, slopes, units, v, 1, samples, coarse, tests, n, again, undecided, counts
+                    )
+                else:
+                    _count_by_floats(queries, v, samples, tests, n, counts)
     for p in range(n_pieces):
         for j in range(firsts[p + 1] - firsts[p]):
             x, v, lane = rows[firsts[p] + j], at[p] + j // VECTOR, j % VECTOR
             for i in range(k):
-                sums[x, i] += found[v, i, 0, lane]
-                squares[x, i] += found[v, i, 1, lane]
+                sums[x, i] += counts[v, i, 0, lane]
+                squares[x, i] += counts[v, i, 1, lane]
+
+
+#: Places of samples in a round, int64; their margins, float32; owners, int64; and weights, int32.
+_Tests = tuple[AnyArray, AnyArray, AnyArray, AnyArray]
 
 
 @jit()
-def _fill_up(some: AnyArray, margins: AnyArray, owners: AnyArray, weights: AnyArray, n: int) -> None:
+def _list_samples(
+    first: int,
+    stop: int,
+    site: int,
+    samples: AnyArray,
+    coarse: AnyArray,
+    owner: AnyArray,
+    places: AnyArray,
+    classes: AnyArray,
+    margins: AnyArray,
+    starts: AnyArray,
+    tests: _Tests,
+) -> int:
+    """List the samples chosen for a site in some blocks, ask for their coordinates, and return how many there are."""
+    n = 0
+    for b in range(first, stop):
+        for t in range(starts[b, site], starts[b, site + 1]):
+            place = b * BLOCK + places[t]
+            if COARSE:
+                prefetch(coarse, place)
+            else:
+                prefetch(samples, place)
+            tests[0][n] = place
+            tests[1][n] = margins[t]
+            tests[2][n] = owner[place]
+            tests[3][n] = 1 << classes[t]
+            n += 1
+    _fill_up(tests, n)
+    return n
+
+
+@jit()
+def _fill_up(tests: _Tests, n: int) -> None:
     """End a list with samples that cannot be stolen: N_FUNCTIONS are tested at a time."""
     for t in range(n, n + N_FUNCTIONS):
-        some[t] = 0
-        margins[t] = np.inf
-        owners[t] = 0
-        weights[t] = 0
+        tests[0][t] = 0
+        tests[1][t] = np.inf
+        tests[2][t] = 0
+        tests[3][t] = 0
+
+
+@jit()
+def _count_by_floats(queries: AnyArray, v: int, samples: AnyArray, tests: _Tests, n: int, counts: AnyArray) -> None:
+    """Count the n samples of a list for one vector of queries."""
+    for t in range(0, n, N_FUNCTIONS):
+        add_stolen(queries, v, samples, tests[0], tests[1], tests[2], tests[3], t, counts)
+
+
+@jit()
+def _count_by_integers(
+    queries: AnyArray,
+    slopes: AnyArray,
+    units: AnyArray,
+    v: int,
+    width: int,
+    samples: AnyArray,
+    coarse: AnyArray,
+    tests: _Tests,
+    n: int,
+    again: _Tests,
+    undecided: AnyArray,
+    counts: AnyArray,
+) -> None:
+    """Count the n samples of a list for one or MANY vectors of queries, and those left undecided by floats."""
+    n_undecided = np.zeros(MANY, np.int64)
+    for t in range(0, n, N_FUNCTIONS):
+        if width == MANY:
+            decide_stolen_many(
+                queries, v, coarse, tests[0], tests[1], tests[2], tests[3], t, counts, slopes, units, undecided,
+                n_undecided,
+            )  # fmt: skip
+        else:
+            decide_stolen(
+                queries, v, coarse, tests[0], tests[1], tests[2], tests[3], t, counts, slopes, units, undecided,
+                n_undecided,
+            )  # fmt: skip
+    for j in range(width):
+        for t in range(n_undecided[j]):
+            number = undecided[j, t]
+            again[0][t] = tests[0][number]
+            again[1][t] = tests[1][number]
+            again[2][t] = tests[2][number]
+            again[3][t] = tests[3][number]
+        _fill_up(again, n_undecided[j])
+        _count_by_floats(queries, v + j, samples, again, n_undecided[j], counts)
 
 
 @jit()

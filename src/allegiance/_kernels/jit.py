@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -16,6 +18,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Set ``ALLEGIANCE_CACHE=0`` to compile in every process.
 CACHE = os.environ.get("ALLEGIANCE_CACHE", "1") != "0"
+#: Time and size of each file whose code may be in a kernel.
+_SOURCE_STAMP = tuple(
+    (path.name, path.stat().st_mtime, path.stat().st_size) for path in sorted(Path(__file__).parent.glob("*.py"))
+)
 _warned = False
 
 
@@ -41,8 +47,8 @@ def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> C
     threads may abort or hang, needs no serial twin, and compiles in half the time. A division by zero gives inf or nan,
     as in NumPy: a check that raises would keep loops from being vectorised.
 
-    The cache of a kernel notices changes of its own file only: after one in another file that is compiled into it,
-    such as ``affine_block.py``, remove ``_kernels/__pycache__``.
+    A cached kernel is compiled again after a change of any file in this folder, since code of one file is compiled
+    into kernels of others.
     """
     fastmath: Any = ({"contract"} if fuse else set()) | ({"reassoc"} if reorder else set()) or False
     settings: Any = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
@@ -52,9 +58,13 @@ def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> C
     def compile_on_first_call(function: F) -> F:
         if CACHE:
             try:
-                return cast("F", numba.njit(cache=True, **settings)(function))  # noqa: TID251
+                kernel: Any = numba.njit(cache=True, **settings)(function)  # noqa: TID251
             except RuntimeError:  # from numba, where no folder can be written to
                 _warn()
+            else:
+                with suppress(AttributeError):  # of other versions of numba, which would look at one file only
+                    kernel._cache._cache_file._source_stamp = _SOURCE_STAMP
+                return cast("F", kernel)
         return cast("F", numba.njit(**settings)(function))  # noqa: TID251
 
     return compile_on_first_call

@@ -8,11 +8,10 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import VECTOR, array_pointer, element, splat
+from .affine_block import VECTOR, Call, element, splat, vector_intrinsic
 from .jit import jit
 
 _INDEX = ir.IntType(64)
@@ -27,85 +26,68 @@ def _larger(builder: Any, one: Any, other: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", one, other), one, other)
 
 
-def _cut_chords(typing: Any, query_rates: Any, site_rates: Any, row: Any, slack: Any, rates: Any, ends: Any) -> Any:
+@vector_intrinsic(
+    query_rates=types.float64, site_rates=types.float32, row=int, slack=types.float32, rates=types.float32,
+    ends=types.float32,
+)  # fmt: skip
+def cut_chords(call: Call) -> None:
     """Shorten the chords ``ends`` (2, VECTOR) to where no slack (k, VECTOR) is negative, and write the ``rates``.
 
     The slack of site i changes at the rate ``query_rates`` less ``site_rates[row, :, i]``, two float32 that add up to
     the rate of the site. The difference is rounded only where it is not small: rates nearly alike lose no digits.
     """
-    signature = types.void(query_rates, site_rates, types.int64, slack, rates, ends)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        dtypes = (types.float64, types.float32, None, types.float32, types.float32, types.float32)
-        queries, sites, _, slacks, out, bounds = (
-            dtype and array_pointer(context, builder, signature, arguments, place, dtype)
-            for place, dtype in enumerate(dtypes)
+    builder, k = call.builder, call.width("site_rates", 2)
+    queries, slacks, out, bounds = (call.pointer(name) for name in ("query_rates", "slack", "rates", "ends"))
+    row = builder.mul(builder.mul(call.number("row"), k), _INDEX(2))
+    sites = element(builder, call.pointer("site_rates"), row)
+    rests = element(builder, sites, k)
+    exact = builder.load(queries, align=8, typ=_DOUBLES)
+    own = builder.fptrunc(exact, _FLOATS)
+    own_rest = builder.fptrunc(builder.fsub(exact, builder.fpext(own, _DOUBLES)), _FLOATS)
+    tiny = ir.Constant(_FLOATS, [_LEAST_SLACK] * VECTOR)
+    # The inverses of how far the chord goes on and back: the largest loss of slack, relative to what is left.
+    ahead, behind = (cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [0.0] * VECTOR)) for _ in range(2))
+    with cgutils.for_range(builder, k) as site:
+        theirs, rest = (
+            splat(builder, builder.load(element(builder, part, site.index), typ=ir.FloatType()), _FLOATS)
+            for part in (sites, rests)
         )
-        k = builder.extract_value(context.make_array(signature.args[1])(context, builder, arguments[1]).shape, 2)
-        sites = element(builder, sites, builder.mul(builder.mul(arguments[2], k), _INDEX(2)))
-        rests = element(builder, sites, k)
-        exact = builder.load(queries, align=8, typ=_DOUBLES)
-        own = builder.fptrunc(exact, _FLOATS)
-        own_rest = builder.fptrunc(builder.fsub(exact, builder.fpext(own, _DOUBLES)), _FLOATS)
-        tiny = ir.Constant(_FLOATS, [_LEAST_SLACK] * VECTOR)
-        # The inverses of how far the chord goes on and back: the largest loss of slack, relative to what is left.
-        ahead, behind = (cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [0.0] * VECTOR)) for _ in range(2))
-        with cgutils.for_range(builder, k) as site:
-            theirs, rest = (
-                splat(builder, builder.load(element(builder, part, site.index), typ=ir.FloatType()), _FLOATS)
-                for part in (sites, rests)
-            )
-            rate = builder.fadd(builder.fsub(own, theirs), builder.fsub(own_rest, rest))
-            at = builder.mul(site.index, _INDEX(VECTOR))
-            builder.store(rate, element(builder, out, at), align=4)
-            left = _larger(builder, builder.load(element(builder, slacks, at), align=4, typ=_FLOATS), tiny)
-            gain = builder.fdiv(rate, left)
-            for slot, change in ((ahead, builder.fneg(gain)), (behind, gain)):
-                builder.store(_larger(builder, change, builder.load(slot, typ=_FLOATS)), slot)
-        ones = ir.Constant(_FLOATS, [1.0] * VECTOR)
-        last = element(builder, bounds, _INDEX(VECTOR))
-        back = builder.fneg(builder.fdiv(ones, builder.load(behind, typ=_FLOATS)))
-        builder.store(_larger(builder, back, builder.load(bounds, align=4, typ=_FLOATS)), bounds, align=4)
-        on, most = builder.fdiv(ones, builder.load(ahead, typ=_FLOATS)), builder.load(last, align=4, typ=_FLOATS)
-        builder.store(builder.select(builder.fcmp_ordered("<", on, most), on, most), last, align=4)
-        return context.get_dummy_value()
-
-    return signature, generate
+        rate = builder.fadd(builder.fsub(own, theirs), builder.fsub(own_rest, rest))
+        at = builder.mul(site.index, _INDEX(VECTOR))
+        builder.store(rate, element(builder, out, at), align=4)
+        left = _larger(builder, builder.load(element(builder, slacks, at), align=4, typ=_FLOATS), tiny)
+        gain = builder.fdiv(rate, left)
+        for slot, change in ((ahead, builder.fneg(gain)), (behind, gain)):
+            builder.store(_larger(builder, change, builder.load(slot, typ=_FLOATS)), slot)
+    ones = ir.Constant(_FLOATS, [1.0] * VECTOR)
+    last = element(builder, bounds, _INDEX(VECTOR))
+    back = builder.fneg(builder.fdiv(ones, builder.load(behind, typ=_FLOATS)))
+    builder.store(_larger(builder, back, builder.load(bounds, align=4, typ=_FLOATS)), bounds, align=4)
+    on, most = builder.fdiv(ones, builder.load(ahead, typ=_FLOATS)), builder.load(last, align=4, typ=_FLOATS)
+    builder.store(builder.select(builder.fcmp_ordered("<", on, most), on, most), last, align=4)
 
 
-def _move_along(typing: Any, jumps: Any, rates: Any, slack: Any, owners: Any) -> Any:
+@vector_intrinsic(jumps=types.float32, rates=types.float32, slack=types.float32, owners=types.int32)
+def move_along(call: Call) -> None:
     """Add ``jumps`` (VECTOR,) times ``rates`` to the slack (k, VECTOR), and write the sites of least slack."""
-    signature = types.void(jumps, rates, slack, owners)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        dtypes = (types.float32, types.float32, types.float32, types.int32)
-        steps, slopes, slacks, out = (
-            array_pointer(context, builder, signature, arguments, place, dtype) for place, dtype in enumerate(dtypes)
-        )
-        k = builder.extract_value(context.make_array(signature.args[1])(context, builder, arguments[1]).shape, 0)
-        jump = builder.load(steps, align=4, typ=_FLOATS)
-        least = cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [float("inf")] * VECTOR))
-        owner = cgutils.alloca_once_value(builder, ir.Constant(_OWNERS, [0] * VECTOR))
-        with cgutils.for_range(builder, k) as site:
-            at = builder.mul(site.index, _INDEX(VECTOR))
-            rate = builder.load(element(builder, slopes, at), align=4, typ=_FLOATS)
-            place = element(builder, slacks, at)
-            change = builder.fmul(jump, rate)
-            left = builder.fadd(builder.load(place, align=4, typ=_FLOATS), change)
-            builder.store(left, place, align=4)
-            before = builder.load(least, typ=_FLOATS)
-            less = builder.fcmp_ordered("<", left, before)
-            builder.store(builder.select(less, left, before), least)
-            number = splat(builder, builder.trunc(site.index, ir.IntType(32)), _OWNERS)
-            builder.store(builder.select(less, number, builder.load(owner, typ=_OWNERS)), owner)
-        builder.store(builder.load(owner, typ=_OWNERS), out, align=4)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-cut_chords: Any = intrinsic(_cut_chords)
-move_along: Any = intrinsic(_move_along)
+    builder, k = call.builder, call.width("rates", 0)
+    steps, slopes, slacks, out = (call.pointer(name) for name in ("jumps", "rates", "slack", "owners"))
+    jump = builder.load(steps, align=4, typ=_FLOATS)
+    least = cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [float("inf")] * VECTOR))
+    owner = cgutils.alloca_once_value(builder, ir.Constant(_OWNERS, [0] * VECTOR))
+    with cgutils.for_range(builder, k) as site:
+        at = builder.mul(site.index, _INDEX(VECTOR))
+        rate = builder.load(element(builder, slopes, at), align=4, typ=_FLOATS)
+        place = element(builder, slacks, at)
+        change = builder.fmul(jump, rate)
+        left = builder.fadd(builder.load(place, align=4, typ=_FLOATS), change)
+        builder.store(left, place, align=4)
+        before = builder.load(least, typ=_FLOATS)
+        less = builder.fcmp_ordered("<", left, before)
+        builder.store(builder.select(less, left, before), least)
+        number = splat(builder, builder.trunc(site.index, ir.IntType(32)), _OWNERS)
+        builder.store(builder.select(less, number, builder.load(owner, typ=_OWNERS)), owner)
+    builder.store(builder.load(owner, typ=_OWNERS), out, align=4)
 
 
 @jit()

@@ -384,8 +384,8 @@ def validate_consensus(
     >>> from allegiance import ConsensusClustering, validate_consensus
     >>> X, _ = make_blobs(300, centers=4, cluster_std=2.0, random_state=1)
     >>> model = ConsensusClustering(n_clusters=4, random_state=0).fit(X)
-    >>> validation = validate_consensus(X, model.labelings_, model.labels_)
-    >>> validation.frame().set_index("clustering").verdict["single"]
+    >>> single = model.labelings_["single"]
+    >>> validate_consensus(X, {"single linkage": single}, model.labels_).frame()["verdict"][0]
     'improved'
     """
     named = by_name(labelings, "labelings")

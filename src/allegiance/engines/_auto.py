@@ -171,7 +171,7 @@ class _Cascade(FittedEngine):
 
     def _measure(self, queries: Queries) -> Estimate:
         estimate = self._main.estimate(queries)
-        if self._tessellation.region.bounded and not estimate.found.all():
+        if self._tessellation.region.bounded and not estimate.has_answer.all():
             estimate.fill(queries, self._walk)
         return estimate
 
@@ -204,12 +204,5 @@ def measure_blocks(
     with progress(n, "affinity", settings.verbose) as advance:
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))
-            found = engine.estimate(tessellation.queries(position[rows]))
-            yield (
-                rows,
-                found._replace(
-                    affinity=tessellation.expand(found.affinity),
-                    standard_error=tessellation.expand(found.standard_error),
-                ),
-            )
+            yield rows, tessellation.expand(engine.estimate(tessellation.queries(position[rows])))
             advance(rows.stop - rows.start)

@@ -12,53 +12,29 @@ import numpy as np
 from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, slices, stream
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
 
-from ._base import (
-    CACHE_MB,
-    MAX_SAMPLES,
-    SHARED,
-    Estimate,
-    FittedEngine,
-    Queries,
-    Settings,
-    unit_of_samples,
-    update_estimates,
-)
+from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
+from ._base import CACHE_MB, MAX_SAMPLES, SHARED, Estimate, Queries, Settings
 from ._tessellation import SingleFunctions, Tessellation
 
-#: Units of samples (:func:`unit_of_samples`) in a round, up to as many samples as a bank can count.
+#: Units of samples (:class:`AdaptiveCounts`) in a round, up to as many samples as a bank can count.
 _ROUND_UNITS = 0.5
 _MAX_ROUND = 2**18
 #: Most coordinates in a round.
 _MAX_COORDINATES = 2**24
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
-#: Units before the first look at how precise a query is, and before one is given up.
-_FIRST_LOOK, _FIRST_VERDICT = 1, 4
+#: Units before the first look at how precise a query is, before it is given up, and most for one with a small cell.
+_FIRST_LOOK, _FIRST_VERDICT, _PATIENCE = 1, 4, 16
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
 _MAX_GROWTH = 2.0
-#: A cell with less than this share of the region, which would need more than this many units, is walked: that is
-#: cheaper than waiting for samples to fall into it.
-_RARE_SHARE = 0.02
-_PATIENCE = 16
 #: Keys of the streams of random numbers.
 _SURVEY, _DRAWS = 0, 1
 #: Samples chosen from at a time.
 _GROUP = 2**12
 #: Coordinates in a round up to which two of them are drawn ahead: a third one of many takes much memory.
 _MAX_AHEAD = 2**23
-#: Shares counted at a time by one thread: what is counted for them stays in a cache.
-_MAX_FOUND = 2**16
-
-
-class _Tally:
-    """What has been counted for n queries, and who still counts."""
-
-    def __init__(self, n: int, k: int) -> None:
-        self.sums = np.zeros((n, k), np.int64)
-        self.squares = np.zeros((n, k), np.int64)
-        self.tested = np.zeros(n, np.int64)
-        self.next_look = np.zeros(n)
-        self.active = np.ones(n, dtype=bool)
+#: Counts updated at a time by one thread: they stay in a cache.
+_MAX_COUNTS = 2**16
 
 
 class _Round(NamedTuple):
@@ -76,19 +52,12 @@ class _Round(NamedTuple):
     """(k,) how many are chosen for each site."""
 
 
-class BankCounts(FittedEngine):
-    """Estimate shares by counting which samples of the region each query steals, and from whom.
+class BankCounts(AdaptiveCounts):
+    """Count in the samples chosen for the site closest to each query: those that a query close to it may steal.
 
-    The owner of every sample is known in advance, and for each site which samples a query close to it may steal. The
-    samples of the bank of the closest site are tested; one that stands for several counts as often. Samples inside the
-    cell of a query are independent, so standard errors follow from the sums of weights and of their squares. No answer
-    depends on the order or number of queries.
-
-    Samples come in rounds, functions of the tessellation, the seed and the size of a round alone. At each look a query
-    that reached ``eps`` leaves, and another one is told how many samples it will need. Queries with a small cell that
-    would need very many are returned as not found.
-
-    The first call works in memory that it uses over and over. Later ones keep the rounds as long as there is room.
+    A sample that stands for several counts as often. Rounds of samples are functions of the tessellation, the seed and
+    the size of a round alone. The first call works in memory that it uses over and over; later ones keep the rounds as
+    long as there is room.
     """
 
     block = 16_384
@@ -96,48 +65,48 @@ class BankCounts(FittedEngine):
     def __init__(
         self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES, cache_mb: float = CACHE_MB
     ) -> None:
-        self._tessellation = tessellation
-        self._settings = settings
-        self._max_samples = max_samples
-        self._cache_bytes = cache_mb * 2**20
-        self._unit = unit_of_samples(settings, tessellation.n_sites)
-        self._keep = False
-        self._forget()
+        super().__init__(tessellation, settings, max_samples, cache_mb)
+        self._rounds: dict[int, _Round] = {}
+        self._keeps_rounds = False
+        self._keeping = threading.Lock()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
-        n, k = queries.n, self._tessellation.n_sites
-        estimate, tally = Estimate.blank(n, k, SHARED), _Tally(n, k)
-        tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
+        shape = queries.n, self._tessellation.n_sites
+        first_look, first_verdict = (
+            min(units * self._unit, self._max_samples) for units in (_FIRST_LOOK, _FIRST_VERDICT)
+        )
+        schedule = Schedule(first_look, _MAX_GROWTH, _MAX_GROWTH, first_verdict, _PATIENCE * self._unit)
+        tally = Tally(np.zeros(shape, np.int64), np.zeros(shape, np.int64), schedule)
+        estimate = Estimate.blank(*shape, SHARED)
         with Threads(self._settings.threads) as threads:
             # Rounds are drawn ahead, so that threads are never without work while this one looks at the results.
             small = self._round_size * self._tessellation.dim <= _MAX_AHEAD
             ahead = 2 if small and threads.number > 1 else 1
             upcoming = [self._begin(index, None, threads, None) for index in range(ahead)]
             site = self._closest_sites(queries, threads)
-            active = np.argsort(site, kind="stable")
-            index, drawn = 0, 0
-            memory = None
-            while active.size:
+            memory: list[tuple[AnyArray, AnyArray] | None] = [None]
+
+            def count_round(index: int, active: IntArray) -> int:
                 samples = upcoming.pop(0)()
                 count = self._count(queries, active, site, samples, tally, threads)
                 # In the memory of the last round.
-                upcoming.append(self._begin(index + ahead, site[active], threads, memory))
-                memory = None if self._keep else samples[:2]
+                upcoming.append(self._begin(index + ahead, site[active], threads, memory[0]))
+                memory[0] = None if self._keeps_rounds else samples[:2]
                 count()
-                index, drawn = index + 1, drawn + self._round_size
-                self._look(active, drawn, tally, estimate)
-                active = active[tally.active[active]]
-        self._keep = True
+                return self._round_size
+
+            self._count_adaptively(np.argsort(site, kind="stable"), tally, schedule, estimate, count_round)
+        self._keeps_rounds = True
         return estimate
 
     def prepare(self) -> None:
         """Draw and keep all rounds that a query may need before it is given up, as long as there is room."""
-        self._keep = True
+        self._keeps_rounds = True
         with Threads(self._settings.threads) as threads:
             for index in range(-(-int(_PATIENCE * self._unit) // self._round_size)):
-                drawn = self._begin(index, None, threads, None)()
-                if self._kept.get(index) is not drawn:
+                samples = self._begin(index, None, threads, None)()
+                if self._rounds.get(index) is not samples:
                     break
 
     @property
@@ -162,76 +131,59 @@ class BankCounts(FittedEngine):
         return site
 
     def _count(
-        self,
-        queries: Queries,
-        active: IntArray,
-        site: IntArray,
-        samples: _Round,
-        tally: _Tally,
-        threads: Threads,
+        self, queries: Queries, active: IntArray, site: IntArray, samples: _Round, tally: Tally, threads: Threads
     ) -> Callable[[], Any]:
-        """Begin to test the samples of one round for the queries in ``active``; return what waits for the end."""
+        """Begin to test one round for the queries in ``active``; return a callable that waits for the end."""
         from allegiance._kernels.banks import count_stolen
 
         size = samples.sizes[site[active]]
         within = tally.tested[active] + size <= np.maximum(self._max_samples, size)
         tally.active[active[~within]] = False
-        going = active[within]
-        tally.tested[going] += size[within]
+        rows = active[within]
+        tally.tested[rows] += size[within]
         # A piece has queries of one site; only sites with very many are worth more than one.
-        begins = np.ones(going.size + 1, dtype=bool)
-        begins[1:-1] = site[going[1:]] != site[going[:-1]]
-        begins[:: max(going.size // (2 * threads.number), 1)] = True
+        begins = np.ones(rows.size + 1, dtype=bool)
+        begins[1:-1] = site[rows[1:]] != site[rows[:-1]]
+        begins[:: max(rows.size // (2 * threads.number), 1)] = True
         firsts = np.flatnonzero(begins)
-        sites = site[going[firsts[:-1]]]
-        given = (*kernel_ready(*queries[:2], *self._tessellation.functions), *samples[:-1])
+        sites = site[rows[firsts[:-1]]]
+        query_a, query_b, site_a, site_b = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
 
         def work(part: slice) -> None:
-            pieces = firsts[part.start : part.stop + 1]
-            count_stolen(going, pieces, sites[part], *given, tally.sums, tally.squares)  # type: ignore[call-arg]
+            count_stolen(
+                rows, firsts[part.start : part.stop + 1], sites[part], query_a, query_b, site_a, site_b,
+                samples.samples, samples.coarse, samples.owner, samples.places, samples.classes, samples.margins,
+                samples.starts, tally.sums, tally.squares,
+            )  # fmt: skip
 
-        parts = max(4 * threads.number, going.size * self._tessellation.n_sites // _MAX_FOUND)
+        parts = max(4 * threads.number, rows.size * self._tessellation.n_sites // _MAX_COUNTS)
         return threads.start(work, list(slices(sites.size, max(sites.size // parts, 1))))
-
-    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
-        """Turn counts into shares, and decide who goes on."""
-        looked = active[(tally.next_look[active] <= drawn) | ~tally.active[active]]
-        if not looked.size:
-            return
-        weight, growth = update_estimates(looked, tally.sums, tally.squares, estimate, self._settings)
-        precise = growth <= 1.0
-        needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
-        hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > _PATIENCE * self._unit)
-        hopeless &= drawn >= min(_FIRST_VERDICT * self._unit, self._max_samples)
-        estimate.affinity[looked[hopeless]] = 0.0
-        tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
-        tally.active[looked[precise | hopeless]] = False
 
     def _begin(
         self, index: int, sites: IntArray | None, threads: Threads, memory: tuple[AnyArray, AnyArray] | None
     ) -> Callable[[], _Round]:
-        """Begin to draw round ``index`` for some sites or all, in the ``memory`` of other samples if that is given.
+        """Begin to draw round ``index`` for some sites or all, in the ``memory`` of other samples if that is passed.
 
-        Return what waits for it.
+        Return a callable that waits for it.
         """
-        known = self._kept.get(index)
+        known = self._rounds.get(index)
         if known is not None:
             return lambda: known
-        # A call in another thread may say meanwhile that rounds are kept: this one would lack sites.
-        kept = self._keep
-        wanted = np.full(self._tessellation.n_sites, kept or sites is None)
+        # A call in another thread may decide meanwhile that rounds are kept: this one would lack sites.
+        keeps = self._keeps_rounds
+        wanted = np.full(self._tessellation.n_sites, keeps or sites is None)
         if sites is not None:
             wanted[sites] = True
         choose = self._choose(index, wanted, threads, memory)
 
         def keep() -> _Round:
-            found = choose()
-            nbytes = sum(part.nbytes for part in found)
-            with self._keeping:
-                if kept and index not in self._kept and self._nbytes + nbytes <= self._cache_bytes:
-                    self._kept[index] = found
-                    self._nbytes += nbytes
-            return found
+            samples = choose()
+            if keeps:
+                with self._keeping:
+                    nbytes = sum(part.nbytes for each in (*self._rounds.values(), samples) for part in each)
+                    if nbytes <= self._cache_bytes:
+                        self._rounds.setdefault(index, samples)
+            return samples
 
         return keep
 
@@ -253,7 +205,7 @@ class BankCounts(FittedEngine):
         samples, coarse = memory
         owner = np.empty(size, np.uint16)
         starts = np.empty((size // BLOCK, k + 1), np.int64)
-        found: dict[int, tuple[AnyArray, ...]] = {}
+        choices: dict[int, tuple[AnyArray, ...]] = {}
 
         def work(part: slice) -> None:
             rng = stream(seed, SHARED, _DRAWS, index, part.start)
@@ -266,21 +218,21 @@ class BankCounts(FittedEngine):
                 *chosen, firsts,
             )  # fmt: skip
             starts[part.start // BLOCK : part.stop // BLOCK, :k] = firsts
-            found[part.start] = tuple(each[:n].copy() for each in chosen)
+            choices[part.start] = tuple(each[:n].copy() for each in chosen)
 
         wait = threads.start(work, [slice(first, min(first + _GROUP, size)) for first in range(0, size, _GROUP)])
 
-        def put_together() -> _Round:
+        def assemble() -> _Round:
             wait()
             total = 0
-            for first in sorted(found):
+            for first in sorted(choices):
                 starts[first // BLOCK : (first + _GROUP) // BLOCK, :k] += total
-                total += found[first][0].size
+                total += choices[first][0].size
             starts[:, k] = np.append(starts[1:, 0], total)
-            places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
+            places, classes, margins = map(np.concatenate, zip(*(choices[at] for at in sorted(choices)), strict=True))
             return _Round(samples, coarse, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
 
-        return put_together
+        return assemble
 
     @cached_property
     def _limits(self) -> AnyArray:
@@ -288,12 +240,6 @@ class BankCounts(FittedEngine):
         from allegiance._kernels.affine_block import CLASSES
 
         return margin_limits(self._tessellation, CLASSES, stream(self._settings.seed, SHARED, _SURVEY))
-
-    def _forget(self) -> None:
-        self._kept: dict[int, _Round] = {}
-        self._nbytes = 0
-        self._keep = False
-        self._keeping = threading.Lock()
 
 
 #: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.

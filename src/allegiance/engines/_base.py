@@ -18,29 +18,12 @@ if TYPE_CHECKING:
 #: Two-sided 95% point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
 Z95 = 1.959963984540054
 
-#: Names of engines by the code in :attr:`Estimate.engine`; engines from elsewhere are appended.
-_MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
 MAX_SAMPLES = 4_000_000
 #: Megabytes of shared samples that a fitted engine keeps for later calls unless the user says otherwise.
 CACHE_MB = 128
 #: Least half-width of an interval that may be asked for: samples go with its inverse square.
 LEAST_EPS = 1e-9
-
-
-def engine_code(name: str) -> int:
-    """Return the code of an engine; a new one for a name not seen before."""
-    if name not in _MEASURED_BY:
-        _MEASURED_BY.append(name)
-    return _MEASURED_BY.index(name)
-
-
-def engine_names(codes: AnyArray) -> AnyArray:
-    """Return the names (n,) of engines with these codes (n,)."""
-    return np.array(_MEASURED_BY)[codes]
-
-
-CLOSED_FORM, EXACT, SHARED, HIT_AND_RUN, LIMIT = (engine_code(name) for name in tuple(_MEASURED_BY))
 
 
 class PrecisionWarning(UserWarning):
@@ -82,7 +65,7 @@ class Estimate(NamedTuple):
     """Affinities of n queries towards k sites."""
 
     affinity: FloatArray
-    """(n, k), rows sum to 1; a row of zeros where the engine found nothing."""
+    """(n, k), rows sum to 1; a row of zeros where the engine has no answer."""
     standard_error: FloatArray
     """(n, k), 0 where exact."""
     engine: AnyArray
@@ -102,13 +85,13 @@ class Estimate(NamedTuple):
 
     def fill(self, queries: Queries, engine: FittedEngine) -> None:
         """Let another engine answer for the queries without an answer."""
-        missing = np.flatnonzero(~self.found)
+        missing = np.flatnonzero(~self.has_answer)
         if missing.size:
             self.put(missing, engine.estimate(queries.take(missing)))
 
     @property
-    def found(self) -> BoolArray:
-        """(n,) whether the engine gave an answer."""
+    def has_answer(self) -> BoolArray:
+        """(n,) whether the engine has an answer."""
         return row_sums(self.affinity) > 0
 
 
@@ -147,6 +130,23 @@ class Engine(Parameters, ABC):
 
 
 ENGINES: Registry[Engine] = Registry("engine", Engine, first="auto")
+_NAMES = "closed-form", "exact", "shared", "hit-and-run", "limit"
+#: Codes in :attr:`Estimate.engine`, and keys of random streams; those of other registered engines follow.
+CLOSED_FORM, EXACT, SHARED, HIT_AND_RUN, LIMIT = range(len(_NAMES))
+
+
+def engine_code(name: str) -> int:
+    """Return the code of a registered engine."""
+    return _all_names().index(name)
+
+
+def engine_names(codes: AnyArray) -> AnyArray:
+    """Return the names (n,) of engines with these codes (n,)."""
+    return np.array(_all_names())[codes]
+
+
+def _all_names() -> list[str]:
+    return [*_NAMES, *(name for name in ENGINES if name not in _NAMES)]
 
 
 def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
@@ -159,23 +159,3 @@ def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
     share = (counts + 2.0) / size
     errors: FloatArray = np.sqrt(share * np.maximum(1.0 - share, 2.0 / size) / size)
     return errors
-
-
-def unit_of_samples(settings: Settings, n_sites: int) -> float:
-    """Return the sample budget at which an average cell (one of k + 1) reaches ``eps``."""
-    return 0.25 * (Z95 / settings.eps) ** 2 * (n_sites + 1)
-
-
-def update_estimates(
-    rows: AnyArray, sums: AnyArray, squares: AnyArray, estimate: Estimate, settings: Settings
-) -> tuple[FloatArray, FloatArray]:
-    """Write the shares of ``rows`` (m,) and their errors to ``estimate``; return their weight and growth, both (m,).
-
-    ``sums`` and ``squares`` (n, k) are those of the weights of stolen samples. The growth is by how much the number of
-    samples must be multiplied: at most 1 for rows that are precise enough, infinite for those that have stolen nothing.
-    """
-    from allegiance._kernels.banks import weighted_shares
-
-    weight, worst = np.empty((2, rows.size))
-    weighted_shares(sums, squares, rows, *estimate[:2], weight, worst)
-    return weight, np.where(weight > 0, (Z95 * worst / settings.eps) ** 2, np.inf)

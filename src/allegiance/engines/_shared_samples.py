@@ -9,22 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
-from allegiance._core.validation import AnyArray, check_count, check_number
+from allegiance._core.validation import AnyArray, IntArray, check_count, check_number
 
+from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
 from ._banks import BankCounts
-from ._base import (
-    CACHE_MB,
-    ENGINES,
-    MAX_SAMPLES,
-    SHARED,
-    Engine,
-    Estimate,
-    FittedEngine,
-    Queries,
-    Settings,
-    unit_of_samples,
-    update_estimates,
-)
+from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, FittedEngine, Queries, Settings
 from ._tessellation import Tessellation
 
 #: With more sites than the first number, and up to the second or to this multiple of the dimensions, samples are chosen
@@ -73,7 +62,7 @@ class SharedSamples(Engine):
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Build the counting engine."""
         many = min(max(MANY_SITES, SITES_PER_DIMENSION * tessellation.dim), np.iinfo(np.uint16).max)
-        counts = BankCounts if FEW_SITES < tessellation.n_sites <= many else PlainCounts
+        counts: type[AdaptiveCounts] = BankCounts if FEW_SITES < tessellation.n_sites <= many else PlainCounts
         return counts(tessellation, settings, self.max_samples, self.cache_mb)
 
 
@@ -93,14 +82,11 @@ _KEEP_OWNERS = 2**22
 _GROUP = 256
 #: Products of coordinates from which samples are tested on several threads: these wait for the same banks.
 _MANY_TESTED = 2**27
-#: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
+#: Banks counted before the first look at a query's precision, and factor for the next one if it has stolen nothing.
 _FIRST_LOOK = 2
-_MAX_GROWTH = 3.0
-#: A cell with less than this share of the region, which would need more than this many small banks, or units of samples
-#: if these are more, is walked: that is cheaper than waiting for samples to fall into it.
-_RARE_SHARE = 0.02
-_PATIENCE = 40
-_PATIENCE_IN_UNITS = 9
+_BLIND_GROWTH = 3.0
+#: Most small banks, or units of samples if these are more, for a query with a small cell.
+_PATIENCE, _PATIENCE_IN_UNITS = 40, 9
 
 
 class _Bank(NamedTuple):
@@ -122,42 +108,46 @@ class _Bank(NamedTuple):
         return cls(blocks, *group_by_owner(columns, owner, sizes, blocks))
 
 
-class PlainCounts(FittedEngine):
-    """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
-
-    The owner of every sample is known in advance; a query then steals y if f_x(y) <= f_owner(y). Samples inside
-    its cell are independent, so the intervals are those of plain counting. The same draws serve every query: scores
-    are comparable, and no answer depends on the order or number of queries.
-
-    Samples come in banks. At each look a query that reached ``eps`` leaves, and another one is told how many banks it
-    will need. Queries with a small cell that would need very many are returned as not found.
-    """
+class PlainCounts(AdaptiveCounts):
+    """Count in banks of samples that are all tested for every query."""
 
     block = 32_768
 
     def __init__(
         self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES, cache_mb: float = CACHE_MB
     ) -> None:
-        self._tessellation = tessellation
-        self._settings = settings
-        self._max_samples = max_samples
-        self._cache_bytes = cache_mb * 2**20
-        self._unit = unit_of_samples(settings, tessellation.n_sites)
+        super().__init__(tessellation, settings, max_samples, cache_mb)
         most = min(_MAX_BANK, max(_MAX_COORDINATES // max(tessellation.dim, 1), _MAX_LATER))
         small = min(_HITS_PER_BANK * (tessellation.n_sites + 1), most)
         self._sizes = small, max(small, min(small * _LATER_FACTOR, _MAX_LATER))
-        self._kept: dict[int, _Bank] = {}
-        self._kept_owners: dict[int, AnyArray] = {}
+        self._banks: dict[int, _Bank] = {}
+        self._bank_owners: dict[int, AnyArray] = {}
         # One for banks of even and one for those of odd number, so that two threads can draw.
         self._drawing = Lock(), Lock()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        from allegiance._kernels.counting import count_owners
+
+        most, first = self._max_samples, self._bank_size(0)
+        patience = min(most, max(_PATIENCE * first, _PATIENCE_IN_UNITS * self._unit))
+        schedule = Schedule(min(_FIRST_LOOK * first, most), np.inf, _BLIND_GROWTH, 0, patience)
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
         counts = np.zeros(estimate.affinity.shape, np.int64)
+        tally = Tally(counts, counts, schedule)
+        site_a, site_b = kernel_ready(*self._tessellation.functions)
+
+        def count_round(index: int, active: IntArray) -> int:
+            bank, size = self._bank(index), self._bank_size(index)
+            count_owners(
+                active, queries.a, queries.b, site_a, site_b, bank.blocks, bank.strips, bank.owners, counts
+            )  # fmt: skip
+            tally.tested[active] += size
+            tally.active[active] = tally.tested[active] < most
+            return size
 
         def work(rows: slice) -> None:
-            self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts, estimate)
+            self._count_adaptively(np.arange(rows.start, rows.stop), tally, schedule, estimate, count_round)
 
         products = queries.n * self._tessellation.dim * self._unit
         threads = self._settings.threads if products > _MANY_TESTED else 1
@@ -167,33 +157,7 @@ class PlainCounts(FittedEngine):
     def prepare(self) -> None:
         """Draw and keep the banks that most queries need."""
         for index in range(_SMALL_BANKS):
-            self._drawn(index)
-
-    def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray, estimate: Estimate) -> None:
-        """Count for the queries in ``active`` until they are precise; zero for queries given up."""
-        from allegiance._kernels.counting import count_owners
-
-        most, first = self._max_samples, self._bank_size(0)
-        patience = min(most, max(_PATIENCE * first, _PATIENCE_IN_UNITS * self._unit))
-        next_look = np.full(queries.n, min(_FIRST_LOOK * first, most))
-        slopes, constants = kernel_ready(*self._tessellation.functions)
-        n_banks, drawn = 0, 0
-        while active.size:
-            count_owners(active, queries.a, queries.b, slopes, constants, *self._bank(n_banks), counts)
-            drawn += self._bank_size(n_banks)
-            n_banks += 1
-            due = next_look[active] <= drawn
-            if not due.any():
-                continue
-            looked = active[due]
-            weight, growth = update_estimates(looked, counts, counts, estimate, self._settings)
-            needed = np.ceil(drawn * np.where(weight > 0, growth, _MAX_GROWTH))
-            precise = growth <= 1.0
-            hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > patience)
-            estimate.affinity[looked[hopeless]] = 0.0
-            next_look[looked] = np.clip(needed, drawn + 1, most)
-            due[due] = precise | hopeless | (drawn >= most)
-            active = active[~due]
+            self._draw(index)
 
     def _bank_size(self, index: int) -> int:
         """Return the number of samples in a bank; the last one ends at ``max_samples``."""
@@ -208,12 +172,12 @@ class PlainCounts(FittedEngine):
             and self._is_room_for(self._most_bytes(index + 1))
         ):
             # Another thread draws it. Meanwhile this one draws the next, which will be needed, too.
-            self._drawn(index + 1)
-        return self._drawn(index)
+            self._draw(index + 1)
+        return self._draw(index)
 
-    def _drawn(self, index: int) -> _Bank:
+    def _draw(self, index: int) -> _Bank:
         with self._drawing[index % 2]:
-            bank = self._kept.get(index)
+            bank = self._banks.get(index)
             if bank is None:
                 points = self._tessellation.region.sample(
                     self._bank_size(index), stream(self._settings.seed, SHARED, index)
@@ -221,12 +185,12 @@ class PlainCounts(FittedEngine):
                 columns = points.T.astype(np.float32, order="C", copy=False)
                 bank = _Bank.of(columns, self._owners(index, columns), self._tessellation.n_sites)
                 if self._is_room_for(bank.blocks.nbytes):
-                    self._kept[index] = bank
+                    self._banks[index] = bank
         return bank
 
     def _is_room_for(self, nbytes: int) -> bool:
-        """Tell whether a bank of so many bytes can be kept."""
-        return sum(kept.blocks.nbytes for kept in [*self._kept.values()]) + nbytes <= self._cache_bytes
+        """Tell whether a bank of ``nbytes`` bytes can be kept."""
+        return sum(bank.blocks.nbytes for bank in [*self._banks.values()]) + nbytes <= self._cache_bytes
 
     def _most_bytes(self, index: int) -> int:
         """Return how many bytes a bank takes if no site fills its last block."""
@@ -239,7 +203,7 @@ class PlainCounts(FittedEngine):
         """Return the owner (m,) int32 of each sample of a bank, given as columns (r, m)."""
         from allegiance._kernels.counting import owners_of
 
-        owner = self._kept_owners.get(index)
+        owner = self._bank_owners.get(index)
         if owner is None:
             size = columns.shape[1]
             owner = np.empty(size, np.int32)
@@ -252,6 +216,6 @@ class PlainCounts(FittedEngine):
 
             products = columns.size * self._tessellation.n_sites
             for_row_blocks(work, size, self._settings.threads, multiple=_GROUP, products=products)
-            if sum(kept.size for kept in [*self._kept_owners.values()]) + owner.size <= _KEEP_OWNERS:
-                self._kept_owners[index] = owner
+            if sum(each.size for each in [*self._bank_owners.values()]) + owner.size <= _KEEP_OWNERS:
+                self._bank_owners[index] = owner
         return owner

@@ -11,7 +11,7 @@ from allegiance._core.validation import AnyArray, FloatArray, power_of_two, row_
 from allegiance.domains import Region
 from allegiance.influence import AffineFunctions, Diagram, PowerDiagram
 
-from ._base import Queries
+from ._base import Estimate, Queries
 
 #: Coefficients that differ by less than this share of the largest one among the sites are equal up to rounding.
 _SITE_TOLERANCE = 1e-14
@@ -145,13 +145,12 @@ class Tessellation:
         same = (np.abs(queries.a[near[rows]] - slopes[sites]) <= tolerances).all(axis=1)
         return near[rows[same]], sites[same]
 
-    def expand(self, values: FloatArray) -> FloatArray:
-        """Spread values (n, distinct sites) over all k clusters: coinciding clusters share equally."""
+    def expand(self, estimate: Estimate) -> Estimate:
+        """Spread the shares of the distinct sites over all k clusters: coinciding clusters share equally."""
         if self.n_sites == self._member.shape[0]:
-            return values
-        sharing = np.bincount(self._member)
-        spread: FloatArray = (values / sharing)[:, self._member]
-        return spread
+            return estimate
+        affinity, error = ((part / np.bincount(self._member))[:, self._member] for part in estimate[:2])
+        return estimate._replace(affinity=affinity, standard_error=error)
 
     def _to_unit(self, functions: AffineFunctions) -> AffineFunctions:
         a, b = functions

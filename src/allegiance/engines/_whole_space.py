@@ -209,9 +209,9 @@ class FittedWholeSpace(FittedEngine):
                     self._unserved(rows_in, "inside the hull of the sites, where no bounded region is shared")
                 )
             part = queries.take(rows_in)
-            found = self._inside.estimate(part)
-            found.fill(part, self._walk_inside)
-            estimate.put(rows_in, found)
+            shares = self._inside.estimate(part)
+            shares.fill(part, self._walk_inside)
+            estimate.put(rows_in, shares)
         if rows_out.size:
             if self._outside is None:
                 raise ValueError(self._unserved(rows_out, "outside the hull of the sites, where its cell is unbounded"))
@@ -239,10 +239,7 @@ class FittedWholeSpace(FittedEngine):
         # Near the hull the cone of directions is too thin to be hit; a walk inside it still finds its shares.
         estimate.fill(directions, self._walk_outside)
         estimate.empty_cell[:] = False
-        return estimate._replace(
-            affinity=self._far_away.expand(estimate.affinity),
-            standard_error=self._far_away.expand(estimate.standard_error),
-        )
+        return self._far_away.expand(estimate)
 
 
 def _built(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine | None:

@@ -268,7 +268,7 @@ class _Logistic(_Separable):
 
 
 #: The divergences with a name.
-DIVERGENCES: dict[str, _Separable] = {found.name: found for found in (_KL(), _ItakuraSaito(), _Logistic())}
+DIVERGENCES: dict[str, _Separable] = {each.name: each for each in (_KL(), _ItakuraSaito(), _Logistic())}
 
 
 def _named(name: str) -> _Separable:

@@ -252,7 +252,7 @@ class BregmanDiagram:
 
 _EPS = float(np.finfo(float).eps)
 #: Evaluations after which a row is given up, and the residual, relative to the point, at which one that no longer
-#: improves counts as found.
+#: improves counts as converged.
 _MAX_EVALUATIONS, _STALLED = 500, 1e-9
 #: A step is accepted if the slope along it ends below this share of the slope downhill at its start.
 _UPHILL = 0.5
@@ -350,7 +350,7 @@ class Family:
         search = _Search(self, target, near, position, inverse_hessian)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             search.run()
-        if failed := int(np.count_nonzero(~search.found)):
+        if failed := int(np.count_nonzero(~search.converged)):
             raise ValueError(
                 f"X: the projection on the span of the clusters was not found for {failed} of {target.shape[0]} rows: "
                 f"are they at the edge of the domain of divergence {self.divergence.name!r}, or its functions wrong?"
@@ -375,11 +375,11 @@ class _Search:
         self.length = np.ones(target.shape[0])
         self.tolerance = 16.0 * _EPS * np.sqrt(family.origin.shape[0])
         # At a member that is already known there is nothing to find, and its own theta is kept to the last bit.
-        self.found: BoolArray = _norms(self.residual) <= _EPS * (family.size + _norms(target))
+        self.converged: BoolArray = _norms(self.residual) <= _EPS * (family.size + _norms(target))
 
     def run(self) -> None:
-        """Search until all rows are found or lost."""
-        rows = np.flatnonzero(~self.found)
+        """Search until all rows have converged or are lost."""
+        rows = np.flatnonzero(~self.converged)
         for _ in range(_MAX_EVALUATIONS):
             if not rows.size:
                 return
@@ -397,13 +397,13 @@ class _Search:
         accepted = uphill <= _UPHILL * downhill
         error = _norms(residual) / (distance + self.family.size)
         stalled = (error <= _STALLED) & (_norms(residual) >= 0.9 * _norms(before))
-        found = (error <= self.tolerance) | stalled
-        take = accepted | found
+        done = (error <= self.tolerance) | stalled
+        take = accepted | done
         self.theta[rows[take]], self.residual[rows[take]] = trial[take], residual[take]
-        self.found[rows[found]] = True
-        if found.any():
-            self.psi[rows[found]] = self.family.divergence.potentials(Y[found], slopes[found], self.family.origin)
-        again = accepted & ~found
+        self.converged[rows[done]] = True
+        if done.any():
+            self.psi[rows[done]] = self.family.divergence.potentials(Y[done], slopes[done], self.family.origin)
+        again = accepted & ~done
         if again.any():
             hessians = self.family.hessians(trial[again], Y[again], slopes[again])
             self.step[rows[again]] = -solve_rows(hessians, residual[again])
@@ -412,7 +412,7 @@ class _Search:
         share = downhill[~take] / (downhill[~take] + uphill[~take])
         self.length[short] *= np.clip(np.nan_to_num(share, nan=0.25), 0.1, 0.9)
         # A step that is not downhill, or vanished, comes from a Hessian without digits left.
-        alive = np.isfinite(self.step[rows]).all(axis=1) & (self.length[rows] > _EPS) & ~found
+        alive = np.isfinite(self.step[rows]).all(axis=1) & (self.length[rows] > _EPS) & ~done
         return rows[alive]
 
 

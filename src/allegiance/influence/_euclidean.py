@@ -229,10 +229,10 @@ class ScatterSums(NamedTuple):
         n, d = float(self.sizes.sum()), centers.shape[1]
         products = self.products.values
         variances = products[0] if self.squares is None else np.diagonal(products)
-        found, varies, differs = _scales(variances / n, self.sizes, centers, self.resolution)
+        deviations, varies, differs = _scales(variances / n, self.sizes, centers, self.resolution)
         if self.squares is None:
-            return found, None
-        scale = np.where(varies, found, 1.0)
+            return deviations, None
+        scale = np.where(varies, deviations, 1.0)
         plain = products / n / np.outer(scale, scale)
         plain[~varies] = plain[:, ~varies] = 0.0
         fourth = self.squares.values
@@ -243,7 +243,7 @@ class ScatterSums(NamedTuple):
         share = _ledoit_wolf(plain, mu, n, float(fourth.sum())) if d > 1 else 0.0
         shrunk = (1.0 - share) * plain + share * mu * np.eye(d)
         shrunk[differs, differs] = 1.0
-        return found, shrunk
+        return deviations, shrunk
 
 
 def scatter_sums(

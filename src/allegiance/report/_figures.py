@@ -216,9 +216,9 @@ def _draw_map(projection: Projection, word: str) -> Any:
     )  # fmt: skip
     plot.scatter("x", "y", source=_source("ring", "x", "y"), size=18, fill_color=None, line_width=3, name="ring")
     plot.text(
-        "x", "y", "text", source=_source("names", "x", "y", "text"), text_align="center", text_baseline="middle",
-        text_font_size="12px", text_font_style="bold", background_fill_alpha=0.75, padding=3, border_radius=3,
-        name="names",
+        "x", "y", "text", source=_source("names", "x", "y", "text", "align"), text_align={"field": "align"},
+        text_baseline="middle", text_font_size="12px", text_font_style="bold", background_fill_alpha=0.75, padding=3,
+        border_radius=3, name="names",
     )  # fmt: skip
     tooltips = [("", "@row"), ("cluster", "@label"), (word, "@value"), ("verdict", "@verdict"), ("rival", "@rival")]
     plot.toolbar_location = "above"

@@ -24,9 +24,7 @@ from allegiance._core.validation import (
     check_rows,
     dense,
     is_missing,
-    one_for_each,
     require,
-    texts_for_each,
 )
 from allegiance.results import AffinityResult
 
@@ -132,6 +130,33 @@ def check_images(images: Any, n_points: int) -> Images | None:
     if len(pixels) != n_points:
         raise ValueError(f"images has {len(pixels)} entries but the result has {n_points} points: pass one for each.")
     return Images(pixels)
+
+
+def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
+    """Return a list of n_points values from a list, an array or a series; errors name the argument ``name``."""
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{name} must have one entry for each point, got a single {type(values).__name__}.")
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    entries = series.to_list() if isinstance(series, nw.Series) else list(values)
+    if len(entries) != n_points:
+        raise ValueError(
+            f"{name} has {len(entries)} entries but the result has {n_points} points: pass one for each point."
+        )
+    return entries
+
+
+def texts_for_each(values: Any, n_points: int) -> list[str]:
+    """Return one string per point, empty where missing (None, NaN)."""
+    entries = one_for_each(values, "texts", n_points)
+    for row, entry in enumerate(entries):
+        if isinstance(entry, str):
+            continue
+        if not is_missing(entry):
+            raise TypeError(
+                f"texts must be strings, but texts[{row}] is {entry!r} ({type(entry).__name__}): convert it with str()."
+            )
+        entries[row] = ""
+    return entries
 
 
 #: Column names of exported files, which identifiers must not use.

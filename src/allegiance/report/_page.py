@@ -310,6 +310,11 @@ def _fill(template: str, **words: Any) -> str:
         lstrip_blocks=True,
     )
 
+    # Column names may be broken after underscores.
+    environment.filters["breakable"] = lambda text: (
+        require("markupsafe", "report", "a report").Markup("_<wbr>").join(str(text).split("_"))
+    )
+
     def static(name: str) -> str:
         return (_FOLDER / "static" / name).read_text(encoding="utf-8")
 

@@ -1,8 +1,8 @@
 """Results: affinities of points, trust in their labels, counts by cluster, tables and summaries."""
 
-from allegiance._core.validation import FrameLike
 from allegiance.notebook import count
 
+from ._frames import FrameLike
 from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, join_results, review_count, review_rows
 from ._summary import (
     ATYPICAL,

@@ -487,6 +487,7 @@ def _add(first: list[int], second: list[int]) -> list[int]:
 
 
 def _percent(share: float) -> str:
+    """Return a share as a whole percentage, for the sentences of a summary."""
     return f"{100 * share:.0f}"
 
 

@@ -103,7 +103,7 @@ def serve(
     >>> from allegiance import trust
     >>> from allegiance.review import serve
     >>> X = load_iris().data
-    >>> result = trust(X, KMeans(3, random_state=0).fit_predict(X))
+    >>> result = trust(X, clusterer=KMeans(3, random_state=0), n_resamples=5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with serve(result, X, log=f"{folder}/decisions.jsonl", open_browser=False) as review:
     ...         review.labels.shape  # the decisions so far applied

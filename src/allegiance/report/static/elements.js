@@ -10,9 +10,12 @@ function element(tag, content, className) {
 
 const byId = (id) => document.getElementById(id);
 
+// A text that can be broken after underscores, as column names should be.
+const breakable = (text) => String(text).split(/(?<=_)/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
+
 // A name from the data: cut where there is no room for it, whole when pointed at.
 function named(name) {
-  const node = element("span", name, "name");
+  const node = element("span", breakable(name), "name");
   node.title = name;
   return node;
 }

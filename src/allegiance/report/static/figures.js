@@ -4,9 +4,10 @@ const MOST_DOTS = 5000;
 const MOST_WEAK = 1500;
 // Points up to which dots are large, with an outline.
 const FEW_DOTS = 2000;
-// Clusters up to which the map has their names, and characters of a name.
+// Clusters up to which the map has their names, characters of a name, and the share of the width that is near an edge.
 const MOST_NAMES = 20;
 const NAME_LENGTH = 28;
+const NEAR_EDGE = 0.2;
 // Pixels within which a click finds a point.
 const REACH = 14;
 
@@ -199,11 +200,19 @@ class FigureViews {
     const largest = Array.from(members.keys()).filter((code) => members[code][0].length);
     largest.sort((a, b) => members[b][0].length - members[a][0].length);
     const drawn = largest.slice(0, MOST_NAMES);
-    const text = (code) => (page.names[code].length > NAME_LENGTH ? `${page.names[code].slice(0, NAME_LENGTH - 1)}…` : page.names[code]);
+    // The first trait is enough here: the legend has the whole names.
+    const text = (code) => {
+      const name = page.names[code].split(", ")[0];
+      return name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
+    };
+    const [left, right] = xy.limits[0];
+    const align = (x) => (x < left + NEAR_EDGE * (right - left) ? "left" : x > right - NEAR_EDGE * (right - left) ? "right" : "center");
+    const x = drawn.map((code) => median(members[code][0]));
     this.model("names-data").data = {
-      x: drawn.map((code) => median(members[code][0])),
+      x,
       y: drawn.map((code) => median(members[code][1])),
       text: drawn.map(text),
+      align: x.map(align),
     };
   }
 

@@ -74,7 +74,7 @@ function connectAxes(state) {
 }
 
 function showNames({ page }) {
-  for (const node of document.querySelectorAll("[data-names]")) node.textContent = page.names[Number(node.dataset.names)];
+  for (const node of document.querySelectorAll("[data-names]")) node.replaceChildren(...breakable(page.names[Number(node.dataset.names)]));
   for (const node of document.querySelectorAll("[data-title]")) node.title = page.names[Number(node.dataset.title)];
   for (const chip of document.querySelectorAll("[data-chip]")) chip.style.background = page.colors.cluster[Number(chip.dataset.chip)];
 }

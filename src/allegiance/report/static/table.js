@@ -195,7 +195,7 @@ class ReviewTable {
   evidence(point) {
     const evidence = this.points.evidence(point).filter(({ weight }) => weight < 0).slice(0, 3);
     const parts = evidence.map((entry) => {
-      const node = element("span", evidenceText(entry)[0]);
+      const node = element("span", breakable(evidenceText(entry)[0]));
       node.title = evidenceText(entry).join(", ");
       return node;
     });
