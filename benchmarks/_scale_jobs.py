@@ -20,8 +20,8 @@ BATCH, FILE_ROWS = 65_536, 1_000_000
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
-    found = work()
-    return time.perf_counter() - start, found
+    result = work()
+    return time.perf_counter() - start, result
 
 
 def _compile_kernels() -> None:

@@ -202,7 +202,7 @@ CHANGES = (
 )
 
 
-def found(happened: Happened, draws: int, n: int = 1000) -> tuple[int, int, int]:
+def result(happened: Happened, draws: int, n: int = 1000) -> tuple[int, int, int]:
     """Return how often anything was found, how often the first finding names it, and how many findings there were."""
     any_finding = named = findings = 0
     for seed in range(draws):
@@ -239,7 +239,7 @@ def main() -> None:
     for happened in CHANGES:
         if asked.only in happened.name:
             draws = max(asked.draws // 4, 5)
-            number, right, findings = found(happened, draws)
+            number, right, findings = result(happened, draws)
             each = findings / max(number, 1)
             print(f"{happened.name:44} {number / draws:12.0%}   {right / draws:12.0%}   {each:8.2f}", flush=True)
 

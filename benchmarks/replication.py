@@ -418,9 +418,15 @@ def run(name: str, store: Path, quick: bool, processes: int, matching: str = "")
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(_work, name, key, quick) for key in jobs]
         for number, (key, future) in enumerate(zip(jobs, waiting, strict=True), 1):
-            rows = pd.DataFrame(future.result())
-            rows.to_csv(store, mode="a", header=not store.exists(), index=False, float_format="%.5f")
-            print(f"{name} {number}/{len(jobs)}: {', '.join(map(str, key))}", file=sys.stderr, flush=True)
+            title = f"{name} {number}/{len(jobs)}: {', '.join(map(str, key))}"
+            try:
+                rows = pd.DataFrame(future.result())
+            except Exception as error:
+                print(f"{title}: FAILED: {error!r}", file=sys.stderr, flush=True)
+                continue
+            if not rows.empty:
+                rows.to_csv(store, mode="a", header=not store.exists(), index=False, float_format="%.5f")
+            print(title, file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -48,8 +48,8 @@ def normal_rows(center, n):
 
 
 def one_finding(scorer, february):
-    (found,) = compare_periods(scorer, None, february).findings
-    return found
+    (result,) = compare_periods(scorer, None, february).findings
+    return result
 
 
 class TestCauses:
@@ -73,24 +73,24 @@ class TestCauses:
     def test_clusters_that_moved_or_a_shifted_column(self, scorer, clusters, column, by):
         february, cluster = draw(7 if column == "age" else 2)
         february.loc[np.isin(cluster, clusters), column] += by
-        found = one_finding(scorer, february)
-        assert (found.kind, found.feature) == ("moved" if len(clusters) < 4 else "shifted", column)
-        assert set(found.clusters) == {label_of(scorer, each) for each in clusters if found.kind == "moved"}
+        result = one_finding(scorer, february)
+        assert (result.kind, result.feature) == ("moved" if len(clusters) < 4 else "shifted", column)
+        assert set(result.clusters) == {label_of(scorer, each) for each in clusters if result.kind == "moved"}
         if by != -6.0:  # else it comes close to another cluster, and some of its points get that label
-            assert found.now - found.then == pytest.approx(by, abs=0.5)
-            assert found.kind == "shifted" or found.interval[0] < by < found.interval[1]
+            assert result.now - result.then == pytest.approx(by, abs=0.5)
+            assert result.kind == "shifted" or result.interval[0] < by < result.interval[1]
 
     def test_a_cluster_that_left_for_another_place_moved(self, scorer):
         february, cluster = draw(4)
         february.loc[cluster == 3] = normal_rows([40.0, 26.0, 20.0], (cluster == 3).sum()).to_numpy()
-        found = one_finding(scorer, february)
-        assert (found.kind, found.clusters) == ("moved", (label_of(scorer, 3),))
+        result = one_finding(scorer, february)
+        assert (result.kind, result.clusters) == ("moved", (label_of(scorer, 3),))
 
     @pytest.mark.parametrize("n", [25, 100, 400])
     def test_a_new_cluster(self, scorer, n):
-        found = one_finding(scorer, pd.concat([draw(3)[0], normal_rows([34.0, 34.0, 20.0], n)], ignore_index=True))
-        assert found.kind == "new cluster"
-        assert found.severity == found.now == pytest.approx(n / (800 + n), rel=0.15)
+        result = one_finding(scorer, pd.concat([draw(3)[0], normal_rows([34.0, 34.0, 20.0], n)], ignore_index=True))
+        assert result.kind == "new cluster"
+        assert result.severity == result.now == pytest.approx(n / (800 + n), rel=0.15)
 
     def test_clusters_that_vanished_grew_and_shrank(self, scorer):
         vanished = one_finding(scorer, draw(5, shares=[0.34, 0.0, 0.33, 0.33])[0])
@@ -108,10 +108,10 @@ class TestCauses:
     def test_a_changed_unit(self, scorer, factor, offset, said):
         february, _ = draw(6, n=800 if offset else 150)
         february["income"] = factor * february["income"] + offset
-        found = one_finding(scorer, february)
-        assert (found.kind, found.feature) == ("unit", "income")
-        assert found.now == pytest.approx(factor, rel=0.1)
-        assert said in found.sentence
+        result = one_finding(scorer, february)
+        assert (result.kind, result.feature) == ("unit", "income")
+        assert result.now == pytest.approx(factor, rel=0.1)
+        assert said in result.sentence
 
     @pytest.mark.parametrize(
         ("then", "now", "kinds"),
@@ -123,20 +123,20 @@ class TestCauses:
         january["version"], february["version"] = then, now
         scorer = kmeans_scorer(influence="within" if kinds else "euclidean").fit(january)
         findings = compare_periods(scorer, january, february).findings
-        assert [(found.kind, found.feature) for found in findings] == [(kind, "version") for kind in kinds]
+        assert [(result.kind, result.feature) for result in findings] == [(kind, "version") for kind in kinds]
 
     def test_points_that_scatter_are_atypical(self, scorer):
         scattered = np.random.default_rng(1).uniform(-40.0, 90.0, size=(60, 3))
-        found = one_finding(scorer, pd.concat([draw(7)[0], pd.DataFrame(scattered, columns=NAMES)], ignore_index=True))
-        assert found.kind == "atypical"
-        assert found.severity == pytest.approx(60 / 860, abs=0.03)
+        result = one_finding(scorer, pd.concat([draw(7)[0], pd.DataFrame(scattered, columns=NAMES)], ignore_index=True))
+        assert result.kind == "atypical"
+        assert result.severity == pytest.approx(60 / 860, abs=0.03)
 
     def test_two_causes_give_two_findings(self, scorer):
         february, cluster = draw(8)
         february.loc[cluster == 2, "income"] += 2.0
         both = pd.concat([february, normal_rows([34.0, 34.0, 34.0], 80)], ignore_index=True)
-        found = compare_periods(scorer, None, both).findings
-        assert {each.kind for each in found} == {"new cluster", "moved"}
+        result = compare_periods(scorer, None, both).findings
+        assert {each.kind for each in result} == {"new cluster", "moved"}
 
     @pytest.mark.parametrize("seed", range(6))
     def test_a_cluster_that_moved_past_its_neighbours_is_one_finding(self, seed):
@@ -308,9 +308,9 @@ def test_behind_a_pipeline_features_keep_their_own_units():
     scorer = AffinityScorer(make_pipeline(parts, KMeans(2, n_init=2, random_state=0)), n_jobs=1).fit(january)
     assert not compare_periods(scorer, january, february).drifted
     february["spent"] /= 100
-    (found,) = compare_periods(scorer, january, february).findings
-    assert (found.kind, found.feature) == ("unit", "spent")
-    assert found.now == pytest.approx(0.01, rel=0.01)
+    (result,) = compare_periods(scorer, january, february).findings
+    assert (result.kind, result.feature) == ("unit", "spent")
+    assert result.now == pytest.approx(0.01, rel=0.01)
 
 
 def test_dates_are_reported_as_dates():

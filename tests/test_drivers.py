@@ -166,6 +166,23 @@ def test_results_open_their_drivers_and_show_them(mixed: pd.DataFrame) -> None:
     assert result.plot().get_xlabel().startswith("share")
 
 
+def test_a_majority_without_a_split_is_not_a_rule() -> None:
+    X = np.random.default_rng(6).normal(size=(12, 3))
+    labels = np.array([0] * 10 + [1, 2])
+    X[10:] += [[9.0], [-9.0]]
+    assert len(drivers(labels, X).lines()) == 1
+
+
+def test_long_names_are_cut_in_texts_and_not_in_remedies() -> None:
+    names = [f"{'very_' * 30}long_name_{i}" for i in range(3)]
+    x = np.random.default_rng(7).normal(size=200)
+    (flag,) = [
+        one for one in drivers(x > 0, np.c_[x, x + 1e-3 * x**2, -x], names=names).flags if one.kind == "duplicates"
+    ]
+    assert "..._long_name_1, " in flag.text
+    assert names[1] in flag.remedy
+
+
 def test_wide_data_is_bounded() -> None:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(300, 3_000))

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse, special, stats
 from sklearn.utils.validation import check_is_fitted
 
+from allegiance._core.json_values import json_value
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.stored import Array, OrNone, floats, stored
 from allegiance._core.validation import (
@@ -643,9 +644,9 @@ class PeriodComparison(CardMixin):
             "severity": self.severity,
             "level": self.level,
             "points": {"then": self.then.n_points, "now": self.now.n_points},
-            "findings": [_plain(finding._asdict()) for finding in self.findings],
-            "clusters": [_plain(line) for line in clusters],
-            "features": [_plain(line) for line in self._features(None, 10)],
+            "findings": [json_value(finding._asdict()) for finding in self.findings],
+            "clusters": json_value(clusters),
+            "features": json_value(self._features(None, 10)),
         }
 
     def _clusters(self) -> dict[str, Any]:
@@ -709,16 +710,6 @@ class PeriodComparison(CardMixin):
         title = f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
         headings, left = ("cluster", "share", "atypical", "moved most"), ("cluster", "moved most")
         return Card(title, lines, headings=headings, rows=cells, words=left, notes=[more])
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def compare_periods(

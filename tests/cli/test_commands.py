@@ -18,9 +18,9 @@ def test_compare_ranks_candidates_and_writes_their_labels(flowers, tmp_path):
     common = [*words, "--clusters", 3, "--resamples", 4]
     text = call(*common, "-o", tmp_path / "out.csv").stdout
     assert text.startswith("3 clusterings of 60 points\nHighest replication above chance: ")
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert found["label_species"].tolist() == found["species"].tolist()
-    assert {"trust_kmeans", "verdict_gmm", "best", "n_firm"} <= set(found)
+    result = pd.read_csv(tmp_path / "out.csv")
+    assert result["label_species"].tolist() == result["species"].tolist()
+    assert {"trust_kmeans", "verdict_gmm", "best", "n_firm"} <= set(result)
     summary = json.loads(call(*common, "--json").stdout)
     assert [line["name"] for line in summary["candidates"]] == ["species", "kmeans", "gmm"]
     assert all(line["above_chance"] <= 1 for line in summary["candidates"])
@@ -31,22 +31,20 @@ def test_compare_says_which_rows_are_left_out(flowers, tmp_path):
     frame.loc[:4, "species"] = None
     frame.to_csv(tmp_path / "gaps.csv", index=False)
     words = ["--labels", "species", "--algorithm", "kmeans", "--clusters", 3, "--resamples", 2]
-    found = call("compare", tmp_path / "gaps.csv", *words)
-    assert found.stdout.startswith("2 clusterings of 55 points")
-    assert "5 of 60 rows have no label in 'species' and are left out" in found.stderr
+    result = call("compare", tmp_path / "gaps.csv", *words)
+    assert result.stdout.startswith("2 clusterings of 55 points")
+    assert "5 of 60 rows have no label in 'species' and are left out" in result.stderr
 
 
 def test_curve_suggests_the_number_of_blobs(flowers, tmp_path):
     words = ["curve", flowers, "--drop", "species", "--clusters", "2-5", "--resamples", 5, "--references", 3]
-    found = json.loads(call(*words, "--json").stdout)
-    assert found["suggested"] == 3
-    assert [line["n_clusters"] for line in found["curve"]] == [2, 3, 4, 5]
-    text = call(*words, "-o", tmp_path / "curve.csv").stdout
-    assert "k = 3 stands out" in text
+    result = json.loads(call(*words, "--json").stdout)
+    assert result["suggested"] == 3
+    assert [line["n_clusters"] for line in result["curve"]] == [2, 3, 4, 5]
+    words += ["-o", tmp_path / "curve.csv", "--if-exists", "update"]
+    assert "k = 3 stands out" in call(*words).stdout
     assert len(pd.read_csv(tmp_path / "curve.csv")) == 4
-    again = [*words, "-o", tmp_path / "again.csv", "--if-exists", "update"]
-    call(*again)
-    assert "up to date" in call(*again).stderr
+    assert "up to date" in call(*words).stderr
 
 
 @pytest.mark.slow

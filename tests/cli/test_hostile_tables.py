@@ -52,6 +52,6 @@ def test_unicode_names_and_labels_come_out_as_they_went_in(tmp_path):
     path.write_text("名前,größe,重さ,группа\n" + "\n".join(map(",".join, rows)), encoding="utf-8")
     call("score", path, "--labels", "группа", "--resamples", "2", "-o", out)
     with out.open(encoding="utf-8", newline="") as file:
-        header, *found = csv.reader(file)
+        header, *result = csv.reader(file)
     assert header[:4] == ["名前", "größe", "重さ", "группа"]
-    assert [row[:4] for row in found] == rows
+    assert [row[:4] for row in result] == rows

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from allegiance import __version__
-from allegiance.cli._app import finite, program
+from allegiance._core.json_values import json_value
+from allegiance.cli._app import program
 from cli.command import INSTALLED, call, start
 
 ORDER = ["Clustering:", "Columns:", "Reading DATA:", "Trust:", "Output:", "Running:"]
@@ -24,9 +25,9 @@ COMMANDS = ["audit", "check", "compare", "curve", "model", "review", "score", "w
 
 
 def command(name: str) -> click.Command:
-    found = program.get_command(click.Context(program), name)
-    assert found is not None
-    return found
+    result = program.get_command(click.Context(program), name)
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -211,7 +212,7 @@ def test_names_from_the_data_do_not_control_the_terminal(tmp_path):
 
 
 def test_json_has_no_infinity():
-    text = json.dumps(finite({"a": [np.inf, -np.inf, np.nan, np.float32(1.5)]}), allow_nan=False)
+    text = json.dumps(json_value({"a": [np.inf, -np.inf, np.nan, np.float32(1.5)]}), allow_nan=False)
     assert json.loads(text) == {"a": [None, None, None, 1.5]}
 
 

@@ -32,14 +32,14 @@ def in_memory(path, labels="species", **settings):
 
 def test_the_same_table_comes_out_with_the_scores_of_the_library(flowers, tmp_path):
     result = call("score", flowers, *LABELLED, "-o", tmp_path / "out.csv")
-    given, found = pd.read_csv(flowers, dtype=str), pd.read_csv(tmp_path / "out.csv", dtype={"cluster": str})
-    assert list(found) == [*given, *ADDED]
+    given, output = pd.read_csv(flowers, dtype=str), pd.read_csv(tmp_path / "out.csv", dtype={"cluster": str})
+    assert list(output) == [*given, *ADDED]
     written = pd.read_csv(tmp_path / "out.csv", dtype=str)
     pd.testing.assert_frame_equal(written[list(given)], given)
     expected = in_memory(flowers)
-    np.testing.assert_allclose(found["trust"], expected.trust, rtol=1e-12)
-    assert found["verdict"].tolist() == expected.verdict.tolist()
-    assert found["cluster"].tolist() == expected.label.tolist()
+    np.testing.assert_allclose(output["trust"], expected.trust, rtol=1e-12)
+    assert output["verdict"].tolist() == expected.verdict.tolist()
+    assert output["cluster"].tolist() == expected.label.tolist()
     text = result.stdout
     order = [f"{100 * expected.replication:.0f}% of 60 labels would hold up on a fresh sample", "Separation between",
              "high height", "id: name"]  # fmt: skip
@@ -71,9 +71,9 @@ def test_a_table_as_people_have_it_needs_no_option(tmp_path, rng):
         rows.append(f"K{i:03d};{'n/a' if i == 7 else sales};{['kurz', 'lang'][i % 2]};0{i % 9 + 1}.03.2024;Text {i};")
     (tmp_path / "kunden.csv").write_bytes("\n".join(rows).encode("cp1252"))
     result = call("score", tmp_path / "kunden.csv", "--clusters", 2, *FAST, "-o", tmp_path / "out.csv")
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert list(found)[:6] == ["Kunde", "Umsatz", "Vertrag", "Seit", "Notiz", "Leer"]
-    assert found.groupby(found["Vertrag"])["cluster"].nunique().tolist() == [1, 1]
+    output = pd.read_csv(tmp_path / "out.csv")
+    assert list(output)[:6] == ["Kunde", "Umsatz", "Vertrag", "Seit", "Notiz", "Leer"]
+    assert output.groupby(output["Vertrag"])["cluster"].nunique().tolist() == [1, 1]
     for said in ("left out: Leer", "categories", "dates", "filled with the median: Umsatz (1)"):
         assert said in result.stdout
 
@@ -92,12 +92,12 @@ def test_check_proposes_and_names_all_problems_at_once(flowers, tmp_path):
 def test_the_review_list_is_written_with_the_output(flowers, tmp_path):
     common = ["score", flowers, *LABELLED, "--review", 5]
     text = call(*common, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv").stdout
-    found = pd.read_csv(tmp_path / "review.csv")
+    result = pd.read_csv(tmp_path / "review.csv")
     expected = in_memory(flowers).review(5)
-    assert found["name"].tolist() == [f"f{row:03d}" for row in expected.index]
-    assert found["reason"].fillna("").tolist() == expected["reason"].tolist()
-    assert list(found) == [*pd.read_csv(tmp_path / "out.csv"), "reason"]
-    assert all(name in text for name in found["name"])
+    assert result["name"].tolist() == [f"f{row:03d}" for row in expected.index]
+    assert result["reason"].fillna("").tolist() == expected["reason"].tolist()
+    assert list(result) == [*pd.read_csv(tmp_path / "out.csv"), "reason"]
+    assert all(name in text for name in result["name"])
     words = ["--review-by", "trust", "--review-output", tmp_path / "trust.csv"]
     assert "sorted by trust" in call(*common, *words).stdout
     assert pd.read_csv(tmp_path / "trust.csv")["trust"].is_monotonic_increasing
@@ -117,9 +117,9 @@ def test_columns_with_the_names_of_scores_are_kept(flowers, tmp_path):
     frame = pd.read_csv(flowers).rename(columns={"species": "cluster"})
     frame.to_csv(tmp_path / "taken.csv", index=False)
     call("score", tmp_path / "taken.csv", "--labels", "cluster", *FAST, "-o", tmp_path / "out.csv")
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert found["cluster"].tolist() == frame["cluster"].tolist()
-    assert found["allegiance_cluster"].tolist() == frame["cluster"].tolist()
+    result = pd.read_csv(tmp_path / "out.csv")
+    assert result["cluster"].tolist() == frame["cluster"].tolist()
+    assert result["allegiance_cluster"].tolist() == frame["cluster"].tolist()
 
 
 def test_rows_without_a_label_are_left_out_and_counted(flowers, tmp_path):
@@ -139,9 +139,9 @@ def test_clusters_are_made_by_any_algorithm(flowers, tmp_path, algorithm):
     clusters = [] if algorithm in ("hdbscan", "leiden") else ["--clusters", 3]
     words = ["--drop", "species", "--algorithm", algorithm, *clusters, *FAST]
     call("score", flowers, *words, "-o", tmp_path / "out.csv")
-    found = pd.read_csv(tmp_path / "out.csv")
+    result = pd.read_csv(tmp_path / "out.csv")
     species = pd.read_csv(flowers)["species"]
-    assert pd.crosstab(species, found["cluster"]).max(axis=1).sum() > 50
+    assert pd.crosstab(species, result["cluster"]).max(axis=1).sum() > 50
 
 
 def test_a_clusterer_of_your_own_and_groups(flowers, tmp_path, monkeypatch):
@@ -149,9 +149,9 @@ def test_a_clusterer_of_your_own_and_groups(flowers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pd.read_csv(flowers).assign(batch=np.arange(60) % 12).to_csv("t.csv", index=False)
     words = ["--drop", "species", "--clusterer", "own_clusterer:split", "--groups", "batch", *FAST, "--json"]
-    found = json.loads(call("score", "t.csv", *words).stdout)
-    assert len(found["clusters"]) == 2
-    assert "batch" not in [column["column"] for column in found["drivers"]["columns"]]
+    result = json.loads(call("score", "t.csv", *words).stdout)
+    assert len(result["clusters"]) == 2
+    assert "batch" not in [column["column"] for column in result["drivers"]["columns"]]
     assert "cannot be imported" in call("score", "t.csv", "--clusterer", "own_clusterer:nothing", code=2).stderr
 
 
@@ -160,13 +160,13 @@ def test_centers_by_name_and_by_place(flowers, tmp_path, points):
     means = np.array([X[groups == group].mean(axis=0) for group in range(3)])
     pd.DataFrame(means[:, ::-1], columns=["height", "width"]).to_csv(tmp_path / "centers.csv", index=False)
     np.save(tmp_path / "centers.npy", means)
-    found = []
+    result = []
     for name in ("centers.csv", "centers.npy"):
         out = tmp_path / f"{name}.out.csv"
         call("score", flowers, "--drop", "species", "--centers", tmp_path / name, *FAST, "-o", out)
-        found.append(pd.read_csv(out))
-    np.testing.assert_allclose(found[0]["trust"], found[1]["trust"], atol=1e-9)
-    assert (found[0]["cluster"] == groups).mean() > 0.9
+        result.append(pd.read_csv(out))
+    np.testing.assert_allclose(result[0]["trust"], result[1]["trust"], atol=1e-9)
+    assert (result[0]["cluster"] == groups).mean() > 0.9
 
 
 def test_standard_input_and_output(flowers):
@@ -177,16 +177,16 @@ def test_standard_input_and_output(flowers):
 
 def test_json_is_one_object_with_provenance_and_figures(flowers, tmp_path):
     common = ["score", flowers, *LABELLED, "--seed", 4]
-    found = json.loads(call(*common, "--json", "-o", tmp_path / "out.csv").stdout)
-    assert found["command"].endswith("out.csv")
-    assert found["rows"] == found["labels"] == 60
-    assert found["firm"] + found["borderline"] + found["doubtful"] == 60
-    assert [*found][2:4] == ["problems", "headline"], "the order of all outputs"
-    assert found["drivers"]["columns"][0]["column"] in ("width", "height")
-    assert {line["cluster"] for line in found["clusters"]} == {"a", "b", "c"}
-    assert all(line["description"] for line in found["clusters"])
-    assert {row["verdict"] for row in found["review"]} <= {"borderline", "doubtful"}
-    assert len(found["review"]) == min(10, found["borderline"] + found["doubtful"])
+    result = json.loads(call(*common, "--json", "-o", tmp_path / "out.csv").stdout)
+    assert result["command"].endswith("out.csv")
+    assert result["rows"] == result["labels"] == 60
+    assert result["firm"] + result["borderline"] + result["doubtful"] == 60
+    assert [*result][2:4] == ["problems", "headline"], "the order of all outputs"
+    assert result["drivers"]["columns"][0]["column"] in ("width", "height")
+    assert {line["cluster"] for line in result["clusters"]} == {"a", "b", "c"}
+    assert all(line["description"] for line in result["clusters"])
+    assert {row["verdict"] for row in result["review"]} <= {"borderline", "doubtful"}
+    assert len(result["review"]) == min(10, result["borderline"] + result["doubtful"])
 
 
 @pytest.fixture
@@ -218,9 +218,9 @@ def test_a_report_has_the_columns_of_the_file_and_the_names_of_the_summary(flowe
     assert "f001" in text
     assert "flowers.csv" in text.partition("</title>")[0]
     assert str(tmp_path) not in text.partition("</title>")[0], "the name of the file, not its path"
-    found = re.search(r'"clusterNames": *(\[[^]]*\])', text)
-    assert found is not None
-    assert set(json.loads(found[1])) == names
+    result = re.search(r'"clusterNames": *(\[[^]]*\])', text)
+    assert result is not None
+    assert set(json.loads(result[1])) == names
     assert all("width" in name or "height" in name for name in names)
     assert not any("species" in name for name in names), "it was dropped"
 
@@ -262,23 +262,21 @@ def test_inputs_are_never_replaced(flowers, tmp_path, option):
 
 
 def test_if_exists_updates_only_what_has_changed(doubtful, tmp_path):
-    out, model, page = tmp_path / "out.csv", tmp_path / "a.model", tmp_path / "page.html"
-    common = ["score", doubtful, *LABELLED, "-o", out, "--save", model, "--report", page]
+    out, model, first_rows = tmp_path / "out.csv", tmp_path / "a.model", tmp_path / "first.csv"
+    common = ["score", doubtful, *LABELLED, "-o", out, "--save", model, "--review", 5, "--review-output", first_rows]
     call(*common)
     first = out.read_bytes()
     record = json.loads((tmp_path / "out.csv.run.json").read_text())
     assert {"command", "replication", "seed", "libraries", "model_id"} <= {*record}
     assert "already exists" in call(*common, code=1).stderr
     update = [*common, "--if-exists", "update"]
-    assert "up to date" in call(*update).stderr
     assert "up to date" in call(*update, "--n-jobs", 1).stderr, "threads do not count"
-    assert "up to date" not in call(*update, "--seed", 1).stderr
-    assert out.read_bytes() != first
-    for damage in (lambda: out.write_text("half"), page.unlink):
-        call(*update)
+    for damage in (lambda: out.write_text("half"), first_rows.unlink):
         damage()
         assert "up to date" not in call(*update).stderr
-        assert (out.read_bytes(), page.exists()) == (first, True)
+        assert (out.read_bytes(), first_rows.exists()) == (first, True)
+    assert "up to date" not in call(*update, "--seed", 1).stderr
+    assert out.read_bytes() != first
     doubtful.write_text(doubtful.read_text().replace("f000,", "g000,"))
     assert "up to date" not in call(*update).stderr
     assert "g000" in out.read_text()
@@ -317,18 +315,18 @@ def test_an_audit_matches_rows_by_identifier(flowers, tmp_path, points):
     own = pd.crosstab(scored["cluster"], groups).idxmax(axis=1)
     truth = groups[sheet["name"].str[1:].astype(int)]
     right = own.reindex(sheet["cluster"]).to_numpy() == truth
-    found = answer(np.where(right, "yes", "no"))
-    assert found["n_random"] == 10
+    output = answer(np.where(right, "yes", "no"))
+    assert output["n_random"] == 10
     share = (own.reindex(scored["cluster"]).to_numpy() == groups).mean()
-    assert found["interval"][0] - 1e-9 <= share <= found["interval"][1] + 1e-9
+    assert output["interval"][0] - 1e-9 <= share <= output["interval"][1] + 1e-9
     corrected = own.reset_index().set_index(0)["cluster"].reindex(truth).to_numpy()
-    assert answer(corrected)["share_right"] == found["share_right"]
+    assert answer(corrected)["share_right"] == output["share_right"]
     mixed = np.where(right, "yes", corrected.astype(str))
-    assert answer(mixed)["share_right"] == found["share_right"], "yes and no mixed with clusters"
+    assert answer(mixed)["share_right"] == output["share_right"], "yes and no mixed with clusters"
     assert "neither yes or no nor a cluster" in answer("perhaps", code=1)
     assert "write yes and no" in answer(np.where(right, "1", "0"), code=1)
     scored.reset_index().sort_values("trust").to_csv(tmp_path / "scored.csv", index=False)
-    assert answer(mixed)["share_right"] == found["share_right"], "SCORED was sorted"
+    assert answer(mixed)["share_right"] == output["share_right"], "SCORED was sorted"
     sheet.head(0).to_csv(tmp_path / "filled.csv", index=False)
     assert "has no rows" in call(*audit, code=1).stderr
     assert "is not an audit sheet" in call("audit", *audit[1:2], tmp_path / "plain.csv", code=1).stderr
@@ -348,8 +346,8 @@ def test_an_audit_of_clusters_named_yes_and_no_in_a_workbook(flowers, tmp_path):
     for row in range(2, sheet.max_row + 1):
         sheet.cell(row, 1).value = sheet.cell(row, 3).value
     book.save(tmp_path / "sheet.xlsx")
-    found = json.loads(call("audit", tmp_path / "scored.xlsx", tmp_path / "sheet.xlsx", "--json").stdout)
-    assert found["share_right"] == 1.0
+    result = json.loads(call("audit", tmp_path / "scored.xlsx", tmp_path / "sheet.xlsx", "--json").stdout)
+    assert result["share_right"] == 1.0
 
 
 @pytest.mark.parametrize("name", ["label", "trust", "verdict", "rival", "own_affinity", "typicality", "priority"])
@@ -397,12 +395,12 @@ def test_several_files_and_folders_are_one_table(flowers, tmp_path):
     for part in range(2):
         frame[part * 30 : part * 30 + 30].to_csv(tmp_path / "parts" / f"{part}.csv", index=False)
     sources = {"one": [flowers], "two": sorted((tmp_path / "parts").iterdir()), "folder": [tmp_path / "parts"]}
-    found = []
+    result = []
     for name, data in sources.items():
         call("score", *data, "--labels", "species", "--resamples", 0, "-o", tmp_path / f"{name}.csv")
-        found.append(pd.read_csv(tmp_path / f"{name}.csv"))
-    for other in found[1:]:
-        pd.testing.assert_frame_equal(found[0], other, rtol=1e-9)
+        result.append(pd.read_csv(tmp_path / f"{name}.csv"))
+    for other in result[1:]:
+        pd.testing.assert_frame_equal(result[0], other, rtol=1e-9)
 
 
 def test_the_lists_of_choices_are_those_of_the_library():

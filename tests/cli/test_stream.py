@@ -110,9 +110,9 @@ def test_damaged_files_are_named_or_skipped(parts, tmp_path):
     words = ["score", parts, "--model", tmp_path / "m.model", "-o", f"{tmp_path / 'out'}/"]
     assert "1.parquet is damaged in row group 0 of 1 (rows 0 to 299)" in call(*words, code=1).stderr
     result = call(*words, "--on-error", "skip", "--json")
-    found = json.loads(result.stdout)
-    assert [path.rpartition("/")[2] for path in found["skipped"]] == ["1.parquet"]
-    assert found["rows"] == 600
+    output = json.loads(result.stdout)
+    assert [path.rpartition("/")[2] for path in output["skipped"]] == ["1.parquet"]
+    assert output["rows"] == 600
     assert "1.parquet was skipped" in result.stderr
 
 
@@ -146,7 +146,7 @@ def test_review_and_scores_only_in_a_stream(table, tmp_path):
     common = ["score", table, "--labels", "kind", "--resamples", 3]
     call(*common, "--save", tmp_path / "kind.model", "-o", tmp_path / "saved.csv")
     model = ["score", table, "--model", tmp_path / "kind.model", "--labels", "kind"]
-    fits, models, scores = [], [], []
+    fits, models, scores, listed = [], [], [], []
     for way in ("--stream", "--in-memory"):
         review = ["--review-output", tmp_path / f"fit{way}.csv"]
         call(*common, way, "--review", 7, *review, "-o", tmp_path / f"all{way}.csv")
@@ -154,17 +154,14 @@ def test_review_and_scores_only_in_a_stream(table, tmp_path):
         review = ["--review-output", tmp_path / f"model{way}.csv"]
         call(*model, way, "--review", 40, *review, "-o", tmp_path / f"scored{way}.csv")
         models.append(pd.read_csv(tmp_path / f"model{way}.csv"))
-        call(*common, way, "--scores-only", "-o", tmp_path / f"scores{way}.parquet")
+        words = [*model, way, "--scores-only", "--json", "-o", tmp_path / f"scores{way}.parquet"]
+        listed.append([(row["id"], row["verdict"]) for row in json.loads(call(*words).stdout)["review"]])
         scores.append(pd.read_parquet(tmp_path / f"scores{way}.parquet"))
     for one, other in (fits, models, scores):
         assert list(one) == list(other)
     assert set(fits[0]["id"]) & set(fits[1]["id"])
     for one, other in (models, scores):
         assert one["id"].tolist() == other["id"].tolist(), "in the order of a run in memory"
-    listed = []
-    for way in ("--stream", "--in-memory"):
-        found = json.loads(call(*model, way, "--json", "-o", tmp_path / f"listed{way}.csv").stdout)["review"]
-        listed.append([(row["id"], row["verdict"]) for row in found])
     assert listed[0] == listed[1]
     assert "firm" not in {verdict for _, verdict in listed[0]}
 

@@ -41,11 +41,11 @@ def table(rows):
 
 @pytest.mark.parametrize("details", [False, True])
 def test_scores_are_those_of_affinity_to_the_last_bit(scorer, rows, table, details):
-    found = scorer.score_arrow(table, keep=["id"], details=details)
+    result = scorer.score_arrow(table, keep=["id"], details=details)
     expected = scorer.affinity(rows).frame(details=details)
-    assert found.column_names == ["id", *expected.columns]
+    assert result.column_names == ["id", *expected.columns]
     for name in expected.columns:
-        assert np.array_equal(found[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())
+        assert np.array_equal(result[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())
 
 
 def test_batches_of_any_size_threads_and_order_of_columns_change_nothing(scorer, table, monkeypatch):
@@ -66,11 +66,11 @@ def test_batches_of_any_size_threads_and_order_of_columns_change_nothing(scorer,
 
 def test_labels_and_the_largest_affinities(scorer, rows, table):
     labels = scorer.predict(rows)[::-1].copy()
-    found = scorer.score_arrow(table.append_column("cluster", pa.array(labels)), labels="cluster", top=2, details=True)
+    result = scorer.score_arrow(table.append_column("cluster", pa.array(labels)), labels="cluster", top=2, details=True)
     expected = scorer.fitted_.score(rows, labels=labels, top=2)
-    assert np.array_equal(found["label"].to_numpy(), labels)
-    assert np.array_equal(found["trust"].to_numpy(), expected.trust)
-    assert np.array_equal(found["affinity_2"].to_numpy(), expected.affinity[:, 1])
+    assert np.array_equal(result["label"].to_numpy(), labels)
+    assert np.array_equal(result["trust"].to_numpy(), expected.trust)
+    assert np.array_equal(result["affinity_2"].to_numpy(), expected.affinity[:, 1])
 
 
 def test_frames_that_speak_arrow_are_taken(scorer, table):
@@ -104,9 +104,9 @@ def test_a_model_takes_the_columns_of_its_table(table):
     words = table.append_column("plan", pa.array(["basic", "gold", None] * 100))
     plan = propose(open_table(words), id="id")
     model = fit_stream(words, plan=plan, n_clusters=3)
-    found = model.score_arrow(words, keep=["id"])
+    result = model.score_arrow(words, keep=["id"])
     expected = model.affinity(words.to_pandas())
-    assert found["own_affinity"].to_pylist() == expected.own_affinity.tolist()
+    assert result["own_affinity"].to_pylist() == expected.own_affinity.tolist()
 
 
 def test_summaries_of_partitions_add_up_to_that_of_all_rows(scorer, rows, table):
@@ -144,9 +144,9 @@ def folder(rows, tmp_path, monkeypatch):
 
 
 def lines_for(engine):
-    found = re.search(rf"<!-- engine: {engine} -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found, f"docs/distributed.md has no lines for {engine}"
-    return found.group(1)
+    result = re.search(rf"<!-- engine: {engine} -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert result, f"docs/distributed.md has no lines for {engine}"
+    return result.group(1)
 
 
 def check(folder, scorer, rows):

@@ -87,15 +87,15 @@ def test_methods_return_lazy_arrays():
     scorer = AffinityScorer(KMeans(8, n_init=1, random_state=0), random_state=0).fit(X)
     lazy = in_dask(X)
     for method in ("transform", "predict", "score_samples"):
-        found = getattr(scorer, method)(lazy)
-        assert isinstance(found, da.Array)
-        assert found.chunks[0] == lazy.chunks[0]
+        result = getattr(scorer, method)(lazy)
+        assert isinstance(result, da.Array)
+        assert result.chunks[0] == lazy.chunks[0]
         expected = getattr(scorer, method)(X)
-        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-        np.testing.assert_array_equal(found.compute(), expected)
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_array_equal(result.compute(), expected)
     for method in ("fit_predict", "fit_transform"):
-        found, expected = (getattr(AffinityScorer(**GIVEN), method)(data) for data in (lazy, X))
-        np.testing.assert_array_equal(found.compute(), expected)
+        result, expected = (getattr(AffinityScorer(**GIVEN), method)(data) for data in (lazy, X))
+        np.testing.assert_array_equal(result.compute(), expected)
 
 
 def test_frames_of_unknown_length():
@@ -110,9 +110,9 @@ def test_frames_of_unknown_length():
     table = result.frame()
     assert isinstance(table, dd.DataFrame)
     assert list(table.columns) == list(expected.frame().columns)
-    found = table.compute()
-    assert list(found.index) == list(result.compute().frame().index) == list(frame.index)
-    assert list(found["label"]) == list(names)
+    output = table.compute()
+    assert list(output.index) == list(result.compute().frame().index) == list(frame.index)
+    assert list(output["label"]) == list(names)
     scorer = AffinityScorer(random_state=0).fit(lazy, labels)
     assert list(scorer.feature_names_in_) == list("abcdef")
     assert scorer.transform(lazy).shape[1] == 8

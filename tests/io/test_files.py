@@ -54,7 +54,7 @@ def test_file_and_folder_are_on_the_disk_before_the_block_ends(tmp_path, monkeyp
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(os.fstat(descriptor)), fsync(descriptor)))
     write_whole(tmp_path / "file", b"content")
-    assert [stat.S_ISDIR(found.st_mode) for found in synced] == [False, True]
+    assert [stat.S_ISDIR(result.st_mode) for result in synced] == [False, True]
     assert os.path.samestat(synced[0], os.stat(tmp_path / "file"))
 
 

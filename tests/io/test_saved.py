@@ -303,10 +303,10 @@ def test_sizes_are_compared_before_reading(model, monkeypatch):
     listed = zipfile.ZipFile.infolist
 
     def overlapping(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-        found = listed(archive)
-        for entry in found[1:]:
+        result = listed(archive)
+        for entry in result[1:]:
             entry.file_size = entry.compress_size = model.stat().st_size
-        return found
+        return result
 
     monkeypatch.setattr(zipfile.ZipFile, "infolist", overlapping)
     with pytest.raises(ValueError, match="longer than the file"):
@@ -511,16 +511,16 @@ TRANSFORMERS = {
 def test_a_transformer_comes_back_from_a_file_and_makes_the_same(name, tmp_path):
     transformer, X = TRANSFORMERS[name]
     fitted = copy.deepcopy(transformer).fit(X)
-    found = kept(fitted, tmp_path)
-    expected, made = fitted.transform(X), found.transform(X)
+    result = kept(fitted, tmp_path)
+    expected, made = fitted.transform(X), result.transform(X)
     assert type(made) is type(expected)
     assert made.dtype == expected.dtype
     np.testing.assert_array_equal(made, expected)
-    assert found.get_params(deep=False).keys() == fitted.get_params(deep=False).keys()
+    assert result.get_params(deep=False).keys() == fitted.get_params(deep=False).keys()
     if hasattr(fitted, "get_feature_names_out") and name != "frozen":
-        assert found.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
+        assert result.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
     # And once more, as a model that was loaded is saved again.
-    np.testing.assert_array_equal(kept(found, tmp_path).transform(X), expected)
+    np.testing.assert_array_equal(kept(result, tmp_path).transform(X), expected)
 
 
 @pytest.mark.parametrize("output", ["pandas", "polars"])

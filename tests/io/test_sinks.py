@@ -35,11 +35,11 @@ def test_what_is_written_is_read_again(tmp_path, ending):
         sink.write(TABLE.slice(1, 2).combine_chunks().to_batches()[0])
     assert sink.n_rows == 6
     expected = [*TABLE.to_pylist(), *TABLE.to_pylist()[1:3]]
-    found = open_table(path).read().to_pylist()
+    result = open_table(path).read().to_pylist()
     if ending in ("csv", "tsv"):
         words = {True: "true", False: "false", None: None}
         expected = [{**row, "stable": words[row["stable"]]} for row in expected]
-    assert found == expected
+    assert result == expected
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx"])
@@ -75,8 +75,8 @@ def test_text_survives_the_csv_writer(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("csv") / "table.csv"
     write_table(path, pa.table({"first": [row[0] for row in rows], "second": [row[1] for row in rows]}))
     with path.open(newline="") as file:
-        _, *found = csv.reader(file)
-    assert [tuple(row) for row in found] == rows
+        _, *result = csv.reader(file)
+    assert [tuple(row) for row in result] == rows
 
 
 def write_until(error, path, **settings):
@@ -149,16 +149,16 @@ FORMULAS = ["=1+2", "+1", "-1", "@SUM(A1)", "\tx", "\rx", '=HYPERLINK("a","b")']
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
 def test_formulas_are_kept_verbatim_unless_they_are_to_be_escaped(tmp_path, ending):
     table = pa.table({"=name": [*FORMULAS, "plain", "a=b", None], "-x": [-1.0] * 10})
-    found = {}
+    result = {}
     for escape in (False, True):
         path = tmp_path / f"{escape}.{ending}"
         with open_sink(path, escape_formulas=escape) as sink:
             sink.write(table)
         with path.open(newline="") as file:
-            found[escape] = list(csv.reader(file, delimiter="\t" if ending == "tsv" else ","))
-    assert found[False] == [["=name", "-x"], *([text, "-1"] for text in [*FORMULAS, "plain", "a=b", ""])]
+            result[escape] = list(csv.reader(file, delimiter="\t" if ending == "tsv" else ","))
+    assert result[False] == [["=name", "-x"], *([text, "-1"] for text in [*FORMULAS, "plain", "a=b", ""])]
     escaped = [f"'{text}" for text in FORMULAS]
-    assert found[True] == [["'=name", "'-x"], *([text, "-1"] for text in [*escaped, "plain", "a=b", ""])]
+    assert result[True] == [["'=name", "'-x"], *([text, "-1"] for text in [*escaped, "plain", "a=b", ""])]
 
 
 HARD = {

@@ -49,10 +49,10 @@ LABELS: dict[str, Any] = {
 @pytest.fixture
 def data() -> pd.DataFrame:
     X, _ = make_blobs(N, n_features=6, centers=5, cluster_std=4.0, random_state=6)
-    found = pd.DataFrame(X, columns=COLUMNS)
-    found.insert(0, "id", [f"p{i:05d}" for i in range(N)])
-    found["kind"] = np.arange(N) % 5
-    return found
+    result = pd.DataFrame(X, columns=COLUMNS)
+    result.insert(0, "id", [f"p{i:05d}" for i in range(N)])
+    result["kind"] = np.arange(N) % 5
+    return result
 
 
 def labelled(data: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -89,10 +89,10 @@ def out(tmp_path: Path) -> Path:
 def test_output_has_the_bits_of_the_result_in_memory(top, details, batch_rows, scorer, data, table, out, tmp_path):
     asked: dict[str, Any] = {"batch_rows": batch_rows, "keep": ["id"], "top": top, "details": details}
     summary = score_stream(table, scorer, out, **asked)
-    found = pd.read_parquet(out)
-    assert list(found["id"]) == list(data["id"])
+    result = pd.read_parquet(out)
+    assert list(result["id"]) == list(data["id"])
     wanted = scorer.affinity(data[COLUMNS], top=top).frame(details=details).reset_index(drop=True)
-    pd.testing.assert_frame_equal(found.drop(columns="id"), wanted, check_exact=True, check_dtype=False)
+    pd.testing.assert_frame_equal(result.drop(columns="id"), wanted, check_exact=True, check_dtype=False)
     assert (summary.rows, summary.resumed) == (700, 0)
     assert summary.summary.n_points == 700
 
@@ -137,8 +137,8 @@ def test_every_format_and_batches_measured_together_give_the_same(write, data, t
     assert len(outputs) == 1
     expected = scorer.affinity(data[COLUMNS].to_numpy()).frame(details=True)
     tolerance = {"rtol": 1e-12} if write is write_csv else {"check_exact": True}
-    found = feather.read_table(out).to_pandas()
-    pd.testing.assert_frame_equal(found, expected.reset_index(drop=True), check_dtype=False, **tolerance)
+    result = feather.read_table(out).to_pandas()
+    pd.testing.assert_frame_equal(result, expected.reset_index(drop=True), check_dtype=False, **tolerance)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -179,13 +179,13 @@ def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data
     data.to_parquet(path, index=False) if ending == "parquet" else data.to_csv(path, index=False)
     fitted = fit_stream(path, labels="kind", columns=COLUMNS, batch_rows=100)
     score_stream(path, fitted, out, batch_rows=100, labels="kind", details=True)
-    found = pd.read_parquet(out)
+    result = pd.read_parquet(out)
     expected = AffinityScorer().fit_affinity(data[COLUMNS], data["kind"]).frame(details=True)
-    assert list(found.columns) == list(expected.columns)
+    assert list(result.columns) == list(expected.columns)
     # Truth values in text are words.
-    assert found["label"].astype(str).tolist() == expected["label"].astype(str).tolist()
-    assert (found["label"] != found["owner"]).any(), "the nearest cluster would do as well"
-    affinities = found.filter(like="affinity_")
+    assert result["label"].astype(str).tolist() == expected["label"].astype(str).tolist()
+    assert (result["label"] != result["owner"]).any(), "the nearest cluster would do as well"
+    affinities = result.filter(like="affinity_")
     # Means differ by rounding, so that of a thousand samples one on a border may change sides.
     np.testing.assert_allclose(affinities, expected.filter(like="affinity_"), atol=5e-3)
     exact = expected["engine"].to_numpy() == "exact"
@@ -209,9 +209,9 @@ def test_counts_are_those_of_the_result_in_memory(data, tmp_path):
 
 def test_few_columns_are_written_and_none_twice(scorer, data, table, tmp_path):
     score_stream(table, scorer, tmp_path / "out.csv", row_numbers=True, keep={"kind": "group"}, batch_rows=100)
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert list(found) == ["row", "group", "label", "rival", "own_affinity", "typicality", "priority"]
-    assert found["row"].tolist() == list(range(700))
+    result = pd.read_csv(tmp_path / "out.csv")
+    assert list(result) == ["row", "group", "label", "rival", "own_affinity", "typicality", "priority"]
+    assert result["row"].tolist() == list(range(700))
     with pytest.raises(TableError, match="keep names 'label'"):
         score_stream(table, scorer, tmp_path / "twice.csv", keep={"kind": "label"})
 
@@ -224,11 +224,11 @@ def test_labels_may_be_noise_blank_or_wrong(data, tmp_path):
     named.to_csv(tmp_path / "points.csv", index=False)
     settings: dict[str, Any] = {"labels": "kind", "keep": ["id"], "batch_rows": 100}
     summary = score_stream(tmp_path / "points.csv", scorer, tmp_path / "out.csv", **settings)
-    found = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    result = pd.read_csv(tmp_path / "out.csv", dtype=str)
     expected = named[named.index != 150]
-    assert found["id"].tolist() == expected["id"].tolist(), "a row without a label is left out"
-    assert found["label"].tolist() == expected["kind"].tolist()
-    assert found["priority"].isna().tolist() == (expected["kind"] == "-1").tolist()
+    assert result["id"].tolist() == expected["id"].tolist(), "a row without a label is left out"
+    assert result["label"].tolist() == expected["kind"].tolist()
+    assert result["priority"].isna().tolist() == (expected["kind"] == "-1").tolist()
     assert summary.summary.n_points - summary.summary.n_labels == 100
     named.loc[150, "kind"] = "q"
     named.to_csv(tmp_path / "points.csv", index=False)
@@ -256,9 +256,9 @@ def test_progress_tells_rate_and_time_left(scorer, table, tmp_path):
 
 def test_one_warning_for_all_batches(data, table, tmp_path):
     scorer = AffinityScorer(engine=SharedSamples(max_samples=3000), eps=0.01).fit(data[COLUMNS], data["kind"])
-    with pytest.warns(PrecisionWarning, match="of 700 points") as found:
+    with pytest.warns(PrecisionWarning, match="of 700 points") as result:
         score_stream(table, scorer, tmp_path / "out.csv", batch_rows=100)
-    assert len(found) == 1
+    assert len(result) == 1
 
 
 @pytest.mark.parametrize(
@@ -528,8 +528,8 @@ def test_given_centers_give_the_same_bits(settings, ending, tmp_path):
     streamed = fit_stream(tmp_path / f"points.{ending}", scorer, batch_rows=64)
     expected = scorer.fit(X)
     assert hasattr(streamed, "feature_names_in_") == (ending == "parquet")
-    found, wanted = streamed.fitted_.tessellation.functions, expected.fitted_.tessellation.functions
-    for one, other in zip(found, wanted, strict=True):
+    result, wanted = streamed.fitted_.tessellation.functions, expected.fitted_.tessellation.functions
+    for one, other in zip(result, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(streamed.transform(X), expected.transform(X))
 
@@ -605,11 +605,11 @@ def test_bad_input_of_a_fit(parameters, settings, says):
         fit_stream(positive(), AffinityScorer(**parameters), **settings)
 
 
-@pytest.mark.parametrize("batch_rows", [7, 64, 10_000])
+@pytest.mark.parametrize("batch_rows", [64, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (7, 10_000))])
 def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows):
     """More rows than calibration uses: the sample of them depends on the seed and on nothing else."""
     X = positive(n=1_500)[FEATURES]
-    scorer = AffinityScorer(influence="euclidean", centers=X.to_numpy()[[0, 9, 99, 500]], domain="ball", calibration=4)
+    scorer = AffinityScorer(influence="euclidean", centers=X.to_numpy()[[0, 9, 99, 500]], domain="ball", calibration=2)
     streamed = fit_stream(X, scorer, batch_rows=batch_rows)
     one, other = streamed.affinity(X), scorer.fit(X).affinity(X)
     np.testing.assert_array_equal(one.trust, other.trust)

@@ -38,6 +38,10 @@ def total(rows: list[list[str]]) -> list[str]:
     return ["Baden", *(f"{sum(float(row[i]) for row in rows):.1f}" for i in (1, 2)), ""]
 
 
+def mean(rows: list[list[str]]) -> list[str]:
+    return ["Mean", *(f"{np.mean([float(row[i]) for row in rows]):.2f}" for i in (1, 2)), ""]
+
+
 ODD_ROWS = {
     "a second header": (0, ["the name", "in the morning", "without shoes", "any"], "text in columns of numbers", 2),
     "units": (0, ["", "cm", "kg", ""], "text in columns of numbers", 2),
@@ -75,6 +79,50 @@ def test_the_row_that_sums_up_the_others_is_left_out(tmp_path, rows):
     # The largest row is not a total.
     largest = ["giant", "230.0", "160.0", "a"]
     assert open_table(write(tmp_path / "largest.csv", [HEADER, *rows, largest])).profile().n_rows == N + 1
+
+
+def test_rows_of_means_and_other_statistics_are_left_out(tmp_path, rows):
+    lines = [HEADER, *rows, mean(rows), ["Max", "195.0", "99.0", ""]]
+    (finding,) = [one for one in propose(write(tmp_path / "t.csv", lines)).findings if one.kind == "rows"]
+    assert finding.text == f"Left out 2 rows (mean or other statistic): lines {N + 2}-{N + 3}."
+    assert str(finding).endswith("(to undo: --keep-rows all)")
+    # A name that could be a statistic is a row like the others.
+    lines = [HEADER, *rows, ["Max", "195.0", "99.0", "a"], ["Mean", "150.0", "45.0", "b"]]
+    assert propose(write(tmp_path / "u.csv", lines)).n_rows == N + 2
+
+
+@pytest.mark.parametrize(
+    ("value", "column", "is_flagged"),
+    [
+        ("-1", "count", True),
+        ("0", "height", True),
+        ("0", "count", False),
+        ("-1", "height", True),
+        ("-1", "change", False),
+    ],
+)
+def test_numbers_that_may_mean_missing_are_flagged_and_kept(tmp_path, rows, value, column, is_flagged):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame([row[1:3] for row in rows], columns=["height", "weight"])
+    frame["count"], frame["change"] = rng.integers(0, 60, N), rng.integers(-9, 10, N)
+    frame["height"] = frame["height"].astype(float).round().astype(int)
+    frame.loc[::6, column] = int(value)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    plan = propose(tmp_path / "t.csv")
+    flags = [one for one in plan.findings if one.kind == "sentinel"]
+    is_certain = (value, column) == ("-1", "height")
+    assert [(one.columns, one.level) for one in flags] == ([((column,), "warning")] if is_flagged else [])
+    if is_flagged and not is_certain:
+        assert flags[0].remedy == f'--missing "{column}={value}"'
+        assert propose(tmp_path / "t.csv", missing={column: [int(value)]}).findings[0].level == "note"
+    assert sum(one.n_missing for one in plan.columns) == (20 if is_certain else 0)
+
+
+def test_stray_cells_are_reported_with_their_lines(tmp_path, rows):
+    rows[70][1] = "tall"
+    lines = [HEADER, *rows[:10], ['"two\nlines"', *rows[10][1:]], *rows[11:]]
+    (finding,) = propose(write(tmp_path / "t.csv", lines)).findings
+    assert finding.text == "'height' has 1 cell that is not a number and counts as missing: 'tall' in line 73."
 
 
 def test_lines_count_blank_lines_and_values_over_several_lines(tmp_path, rows):

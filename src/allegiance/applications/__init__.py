@@ -12,7 +12,7 @@ from ._compare import (
 from ._consensus import ConsensusClustering
 from ._incremental import IncrementalKMeans
 from ._split_and_merged import split_and_merged
-from ._stability_curve import StabilityCurve, reference_axes, stability_curve, uniform_in_box
+from ._stability_curve import StabilityCurve, stability_curve
 
 __all__ = [
     "ActiveKMeans",
@@ -22,9 +22,7 @@ __all__ = [
     "IncrementalKMeans",
     "StabilityCurve",
     "compare_clusterings",
-    "reference_axes",
     "split_and_merged",
     "stability_curve",
-    "uniform_in_box",
     "validate_consensus",
 ]

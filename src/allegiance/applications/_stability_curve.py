@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
 
 from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, check_jobs, check_rows
-from allegiance.calibration import Calibration, as_clusterer, replicate, row_keys
+from allegiance.calibration import Calibration, FunctionClusterer, NullData, as_clusterer, replicate, row_keys
 from allegiance.fitting import Labels, cluster
 from allegiance.notebook import Card, CardMixin
 from allegiance.results import FrameLike
@@ -255,17 +255,18 @@ def stability_curve(
 
     For each value, the data and subsamples of a third of the rows are clustered. Left-out rows are assigned to the new
     clusters, which are matched to the old ones. The replication rate is rescaled so that chance is 0, since few
-    clusters replicate well by chance. The reference is unclustered data: points drawn uniformly from a box around X.
-    There is no suggestion if one of these draws stands out from the others as clearly as the data does, and no value is
-    suggested if more than 10% of its subsamples replicate no better than a draw. No affinity is measured, and the cost
-    does not depend on the number of rows.
+    clusters replicate well by chance. The reference is unclustered data, which keeps each column's skew and tails and
+    the rank correlations of X, but not several modes. There is no suggestion if one of these draws stands out from the
+    others as clearly as the data does, and no value is suggested if more than 10% of its subsamples replicate no better
+    than a draw. No affinity is measured, and the cost does not depend on the number of rows.
 
     Parameters
     ----------
     X
         (n, d) data: array or frame. A sample is used if there are more than 2,000 rows, or 100 per cluster.
     clusterer
-        A clusterer, which is cloned, or a function that takes a value and returns a clusterer.
+        A clusterer, which is cloned, a function that takes a value and returns a clusterer, or a function
+        ``f(X, value)`` that returns labels.
     values
         The values to try. Numbers of clusters must be at least 2.
     param
@@ -292,11 +293,6 @@ def stability_curve(
     --------
     compare_clusterings : Point by point, for any candidates.
 
-    Notes
-    -----
-    The box lies along the principal axes of X, or along its columns if that makes it smaller; always along the columns
-    for clusterers that take positive entries only.
-
     Examples
     --------
     >>> from sklearn.cluster import KMeans
@@ -320,14 +316,13 @@ def stability_curve(
     most = max(_MAX_ROWS, _ROWS_PER_CLUSTER * int(tried[-1])) if is_number else _MAX_ROWS_OF_DENSITY
     all_rows = None if is_number or rows.shape[0] <= most else _sample(rows, _MAX_ROWS_TO_COUNT)
     rows = _sample(rows, most)
-    positive = all(hasattr(each, "__sklearn_tags__") and get_tags(each).input_tags.positive_only for each in made)
-    axes = np.eye(rows.shape[1]) if positive else reference_axes(rows)
+    unclustered = NullData(rows)
     own, n_clusters = np.zeros((tried.size, n_resamples)), np.zeros(tried.size, dtype=np.int64)
     replication, silhouettes = np.ones(tried.size), np.zeros(tried.size)
     reference = np.zeros((draws, tried.size))
     with progress((1 + draws) * tried.size, "stability curve", verbose, unit="clusterings") as advance:
         for draw in range(-1, draws):
-            data = rows if draw < 0 else uniform_in_box(rows, axes, stream(seed, 1, draw))
+            data = rows if draw < 0 else unclustered.draw(len(rows), stream(seed, 1, draw))
             for i, each in enumerate(made):
                 resampling = calibration if draw < 0 else fewer
                 codes, by_resample = _replication(data, each, resampling, seed, threads, strict=draw < 0)
@@ -400,7 +395,9 @@ def _is_free_seed(name: str, value: Any) -> bool:
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
     """Return the name of the parameter, and a function from its value to a clusterer."""
     if callable(clusterer) and not hasattr(clusterer, "fit"):
-        return param or "n_clusters", lambda value: as_clusterer(clusterer(value))
+        if isinstance(clusterer, type) or _n_required(clusterer) < 2:
+            return param or "n_clusters", lambda value: as_clusterer(clusterer(value))
+        return param or "n_clusters", lambda value: FunctionClusterer(lambda X: clusterer(X, value))
     known = as_clusterer(clusterer).get_params() if hasattr(clusterer, "get_params") else {}
     name = param or next((name for name in _SIZE_PARAMETERS if name in known), None)
     if name is None:
@@ -413,9 +410,15 @@ def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]
     return name, lambda value: clone(clusterer).set_params(**{name: value})
 
 
+def _n_required(function: Callable[..., Any]) -> int:
+    """Return the number of positional parameters without a default."""
+    parameters = signature(function).parameters.values()
+    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
 def dense_rows(X: Any) -> FloatArray:
     if sp.issparse(X):
-        raise TypeError("X is sparse: stability_curve draws uniform data in its box, which needs a dense array.")
+        raise TypeError("X is sparse: stability_curve draws unclustered data like X, which needs a dense array.")
     return np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64)
 
 
@@ -436,25 +439,3 @@ def _check_values(values: Any, numbers_of_clusters: bool, n_rows: int) -> AnyArr
     if numbers.dtype.kind not in "if" or not np.isfinite(numbers).all():
         raise TypeError(f"values must be finite numbers, got {tried!r}.")
     return numbers
-
-
-def reference_axes(X: FloatArray) -> FloatArray:
-    """Return the axes (r, d) of the smaller of two boxes around X (n, d): along its principal axes, or its columns.
-
-    Principal axes follow clusters that lie in a subspace; but where no direction stands out they are arbitrary, and the
-    box along them may be much larger than the data.
-    """
-    _, lengths, principal = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    if X.shape[1] > principal.shape[0] or lengths[-1] <= lengths[0] * X.shape[0] * np.finfo(float).eps:
-        return principal
-    columns = np.eye(X.shape[1])
-    volumes = [np.log(np.ptp(X @ axes.T, axis=0)).sum() for axes in (columns, principal)]
-    return columns if volumes[0] <= volumes[1] else principal
-
-
-def uniform_in_box(X: FloatArray, axes: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw as many points as X (n, d) has, uniformly in the box around it along ``axes`` (r, d)."""
-    along = X @ axes.T
-    mean = X.mean(axis=0)
-    outside = mean - (mean @ axes.T) @ axes
-    return outside + rng.uniform(along.min(axis=0), along.max(axis=0), along.shape) @ axes

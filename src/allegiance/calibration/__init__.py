@@ -2,6 +2,7 @@
 
 from ._adapt import FunctionClusterer, as_clusterer, is_pairwise
 from ._audit import Audit, AuditSample, audit, audit_sample, wilson
+from ._null import NullData
 from ._replication import Calibration, Replication, above_chance, matches, replicate, take
 from ._samples import ContentSample, MemberDistances, RowSample, content_keys, row_keys, row_priorities
 from ._stand_in import StandIn, stand_in
@@ -14,6 +15,7 @@ __all__ = [
     "ContentSample",
     "FunctionClusterer",
     "MemberDistances",
+    "NullData",
     "Replication",
     "RowSample",
     "StandIn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,8 +12,9 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 
 from allegiance._core.validation import AnyArray
 
-#: Parameters that count rows. They shrink with the sample, but not below the floor, where density estimates break down.
-_COUNTS, _FLOOR = ("min_cluster_size", "max_cluster_size", "min_samples", "min_bin_freq"), 5
+#: Numbers of rows by parameter, which shrink with the sample, but not below this floor (or the user's own value): a
+#: cluster has several rows, and a density estimated from k neighbors has a relative error of 1 / sqrt(k).
+_FLOORS = {"min_cluster_size": 3, "max_cluster_size": 3, "min_bin_freq": 3, "min_samples": 10}
 #: Parameters that cannot exceed the number of rows.
 _LIMITS = ("n_clusters", "n_components", "n_neighbors")
 #: Parameters of density and graph clusterers.
@@ -22,18 +24,7 @@ _MAX_QUERIES = 500
 
 
 class FunctionClusterer(ClusterMixin, BaseEstimator):
-    """A function from rows to labels as a clusterer.
-
-    Parameters
-    ----------
-    function
-        Takes X (n, d) and returns labels (n,), -1 for noise.
-
-    Attributes
-    ----------
-    labels_
-        (n,) the labels it returned.
-    """
+    """A function ``f(X) -> labels`` (n,), -1 for noise, as a clusterer."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -45,15 +36,7 @@ class FunctionClusterer(ClusterMixin, BaseEstimator):
         return f"the function {getattr(self.function, '__qualname__', repr(self.function))}"
 
     def fit(self, X: Any, y: Any = None) -> FunctionClusterer:
-        """Call the function.
-
-        Parameters
-        ----------
-        X
-            (n, d) data.
-        y
-            Ignored.
-        """
+        """Call the function."""
         labels = np.asarray(self.function(X))
         if labels.shape != (X.shape[0],):
             raise ValueError(f"{self!r} must return one label for each of {X.shape[0]} rows, got {labels.shape}.")
@@ -73,23 +56,12 @@ def as_clusterer(value: Any, argument: str = "clusterer") -> Any:
 
 
 def adapt(clusterer: Any, half: Any, rows: Any, share: float) -> Any:
-    """Return a clone of a clusterer with its parameters adapted to a smaller sample.
+    """Return a clone of a clusterer with its parameters adapted to ``half``, a share of all rows, drawn from ``rows``.
 
-    Counts shrink with the sample, but not below 5 or the user's own value. The radius of DBSCAN grows with the distance
-    to the ``min_samples``-th neighbor, so its count stays. Ward's distances grow with the square root of the rows, the
-    sum that affinity propagation weighs against its preference grows with the rows. Parameters that no rule names, such
-    as resolutions and bandwidths, describe the population and stay as they are.
-
-    Parameters
-    ----------
-    clusterer
-        Any estimator or pipeline; not changed.
-    half
-        (h, d) the rows that it will cluster.
-    rows
-        (m, d) the rows that ``half`` was drawn from.
-    share
-        The share of all rows in ``half``: h / m, or less if ``rows`` is a sample itself.
+    Cluster sizes shrink with the sample, numbers of neighbors too, but not below 10 or the user's own value. The radius
+    of DBSCAN grows with the distance to the ``min_samples``-th neighbor, so its count stays. Ward's distances grow with
+    the square root of the rows, the sum that affinity propagation weighs against its preference grows with the rows.
+    Parameters that no rule names, such as resolutions and bandwidths, describe the population and stay as they are.
     """
     adapted = clone(clusterer)
     if not hasattr(adapted, "get_params"):
@@ -138,11 +110,13 @@ def _changes(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> 
     changes: dict[str, Any] = {}
     count: Any = parameters.get("min_samples")
     has_radius = _is_number(parameters.get("eps")) and _is_count(count)
+    if count is None and "min_samples" in parameters:  # HDBSCAN's default
+        parameters = parameters | {"min_samples": parameters.get("min_cluster_size")}
     for name, value in parameters.items():
         if name in _LIMITS and _is_count(value):
             changes[name] = min(int(value), half.shape[0])
-        elif name in _COUNTS and _is_count(value) and not has_radius:
-            changes[name] = max(min(int(value), _FLOOR), round(share * int(value)))
+        elif name in _FLOORS and _is_count(value) and not has_radius:
+            changes[name] = max(min(int(value), _FLOORS[name]), ceil(share * int(value)))
     if has_radius:
         changes["eps"] = float(parameters["eps"]) * _radius_ratio(half, rows, int(count), share, parameters)
     if "preference" in parameters and "damping" in parameters and np.ndim(parameters["preference"]) == 0:

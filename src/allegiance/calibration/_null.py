@@ -41,10 +41,9 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
         X = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    m, rng, null = min(len(X), 2 * size), stream(seed, *b"null"), []
-    margins, root = _copula(X[:_NULL_ROWS])
+    m, rng, null, data = min(len(X), 2 * size), stream(seed, *b"null"), [], NullData(X)
     for number in range(_NULL_SAMPLES):
-        sample = _draw(margins, root, m, rng)
+        sample = data.draw(m, rng)
         table = type(rows)(sample, columns=rows.columns) if hasattr(rows, "iloc") else sample
         halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(m // 2), np.arange(m - m // 2, m))]
         one, other = refit._replace(rows=table, weights=None).run(halves, threads)
@@ -54,42 +53,42 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
         null.append(above_chance(agreement, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
         if number == 1 and observed > max(null) + _CLEARLY_BETTER:
             return None
-    if observed > np.mean(null) + _BETTER * np.std(null, ddof=1) or 1.0 - observed < _LESS_DOUBT * (
-        1.0 - np.mean(null)
-    ):
+    mean = float(np.mean(null))
+    if observed > mean + _BETTER * np.std(null, ddof=1) or 1.0 - observed < _LESS_DOUBT * (1.0 - mean):
         return None
-    return float(np.clip(result.share + (1.0 - result.chance) * (np.mean(null) - observed), 0.0, 1.0))
+    return float(np.clip(result.share + (1.0 - result.chance) * (mean - observed), 0.0, 1.0))
 
 
-def _copula(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return sorted values (n, d) of unimodal margins, and a root (r, d) of the correlations of normal scores."""
-    from sklearn.covariance import ledoit_wolf
+class NullData:
+    """A Gaussian copula with the rank correlations of X (n, d) and its margins, smoothed until they are unimodal."""
 
-    n, d = X.shape
-    scores = ndtri((rankdata(X, axis=0) - 0.5) / n)
-    scores /= np.maximum(scores.std(axis=0), 1e-12)
-    if d > _NULL_ROWS // 2:
-        root = scores / np.sqrt(n)
-    else:
-        values, vectors = np.linalg.eigh(np.atleast_2d(ledoit_wolf(scores, assume_centered=True)[0]))
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return np.column_stack([_unimodal_margin(column) for column in X.T]), root / np.maximum(
-        np.sqrt((root**2).sum(axis=0)), 1e-12
-    )
+    def __init__(self, X: FloatArray) -> None:
+        from sklearn.covariance import ledoit_wolf
 
+        X = X[:_NULL_ROWS]
+        n, d = X.shape
+        scores = ndtri((rankdata(X, axis=0) - 0.5) / n)
+        scores /= np.maximum(scores.std(axis=0), 1e-12)
+        if d > _NULL_ROWS // 2:
+            root = scores / np.sqrt(n)
+        else:
+            values, vectors = np.linalg.eigh(np.atleast_2d(ledoit_wolf(scores, assume_centered=True)[0]))
+            root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        self._root = root / np.maximum(np.sqrt((root**2).sum(axis=0)), 1e-12)
+        self._margins = np.column_stack([_unimodal_margin(column) for column in X.T])
 
-def _draw(margins: FloatArray, root: FloatArray, m: int, rng: np.random.Generator) -> FloatArray:
-    """Draw rows (m, d) of a Gaussian copula."""
-    n, d = margins.shape
-    uniform = ndtr(rng.normal(size=(m, root.shape[0])) @ root)
-    at = (np.arange(n) + 0.5) / n
-    return np.column_stack([np.interp(uniform[:, j], at, margins[:, j]) for j in range(d)])
+    def draw(self, m: int, rng: np.random.Generator) -> FloatArray:
+        """Draw rows (m, d)."""
+        n, d = self._margins.shape
+        uniform = ndtr(rng.normal(size=(m, self._root.shape[0])) @ self._root)
+        at = (np.arange(n) + 0.5) / n
+        return np.column_stack([np.interp(uniform[:, j], at, self._margins[:, j]) for j in range(d)])
 
 
 def _unimodal_margin(x: FloatArray) -> FloatArray:
     """Return the sorted values of a column, spread with the smallest normal kernel that leaves one mode.
 
-    Modes are counted between the 2% and 98% quantiles; mean and deviation stay.
+    Modes are counted between the 2% and 98% quantiles; mean, deviation and range stay.
     """
     ordered, n_bins = np.sort(x), 200
     low, high = np.quantile(ordered, [0.02, 0.98])
@@ -114,4 +113,4 @@ def _unimodal_margin(x: FloatArray) -> FloatArray:
         middle = np.sqrt(narrow * wide)
         narrow, wide = (narrow, middle) if is_unimodal(middle) else (middle, wide)
     smooth = np.sort(ordered + wide * ndtri((np.argsort(stream(x.size).random(x.size)) + 0.5) / x.size))
-    return (smooth - smooth.mean()) * (deviation / smooth.std()) + x.mean()
+    return np.clip((smooth - smooth.mean()) * (deviation / smooth.std()) + x.mean(), ordered[0], ordered[-1])

@@ -225,41 +225,11 @@ def replicate(
     keys: Keys | None = None,
     share: float = 0.5,
 ) -> Replication:
-    """Cluster random halves of the rows and match the new clusters to the labels.
+    """Cluster random halves of rows (m, d) and match the new clusters to the labels: codes (m,), -1 for noise.
 
-    Subsamples depend on the contents of the rows, not on their order.
-
-    Parameters
-    ----------
-    rows
-        (m, d) array, CSR matrix or frame, as the clusterer takes them.
-    codes
-        (m,) cluster numbers, -1 for noise.
-    clusterer
-        Cloned for each subsample.
-    calibration
-        Number and size of the subsamples; None for the default.
-    groups
-        (m,) group of each row: a subsample contains all rows of a group or none.
-    weights
-        (m,) passed to ``fit`` of the clusterer as ``sample_weight``.
-    seed
-        Determines the subsamples and the ``random_state`` of the clusterers.
-    threads
-        Number of subsamples clustered at a time, if the clusterer is scikit-learn's. Does not change the result.
-    verbose
-        Whether to show progress.
-    n_total
-        Number of rows from which these were sampled.
-    keys
-        (m,) the result of :func:`row_keys`, if known.
-    share
-        Share of the rows in a subsample.
-
-    Raises
-    ------
-    ValueError
-        If the clusterer fails on every subsample, or finds nothing but noise, or if no label was ever held out.
+    Subsamples depend on the contents of the rows, not on their order, and contain all rows of a group or none. The rows
+    may be a sample of ``n_total``; ``keys`` are those of :func:`row_keys`, ``weights`` the ``sample_weight`` of fits.
+    Raises ValueError if the clusterer fails on every subsample or finds only noise, or if no label was ever held out.
     """
     calibration, codes = calibration or Calibration(), np.asarray(codes)
     m, k = codes.size, int(codes.max(initial=-1)) + 1

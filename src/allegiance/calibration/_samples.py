@@ -171,22 +171,9 @@ def _numbered_keys(ascending: Keys) -> Keys:
 
 @dataclass(frozen=True)
 class RowSample:
-    """The labeled rows of lowest priority, sorted by row number.
+    """The labeled rows of lowest priority, sorted by row number, which can be built in pieces in any order.
 
-    It can be built in pieces; chunks and the order of merging do not matter.
-
-    Attributes
-    ----------
-    limit
-        Largest number of rows.
-    priorities
-        (m,) uint64
-    numbers
-        (m,) row numbers in the whole data set, ascending.
-    rows
-        (m, d) dense or CSR.
-    codes
-        (m,) cluster numbers.
+    ``priorities``, ``numbers`` and ``codes`` are (m,), ``rows`` (m, d) dense or CSR.
     """
 
     limit: int
@@ -229,27 +216,10 @@ def _stacked(first: Rows, second: Rows) -> Rows:
 
 @dataclass(frozen=True)
 class ContentSample:
-    """A sample of rows that depends on their contents only: the distinct rows of lowest hash.
+    """A sample of rows that depends on their contents only: the distinct rows of lowest hash, at most ``limit``.
 
-    Equal rows of one cluster are one entry with a count. The sample can be built in pieces. Counts are exact, since a
-    row in the sample of all rows is in the sample of its piece.
-
-    Attributes
-    ----------
-    limit
-        Largest number of entries.
-    total
-        Number of rows sampled from.
-    keys
-        (m,) uint64, hashes of the rows, ascending.
-    counts
-        (m,) how often each entry occurs.
-    numbers
-        (m,) the lowest row number of each entry in the whole data set.
-    rows
-        (m, d) dense or CSR.
-    codes
-        (m,) cluster numbers, -1 for noise.
+    Equal rows of one cluster are one entry with a count and its lowest row number. The sample can be built in pieces.
+    Counts are exact, since a row in the sample of all rows is in the sample of its piece.
     """
 
     limit: int
@@ -328,20 +298,9 @@ class ContentSample:
 class MemberDistances:
     """For each cluster the distances of its members of lowest hash, and the largest distance of all its members.
 
-    The contents of the rows determine which members are kept; their order, chunks and merging do not matter.
-
-    Attributes
-    ----------
-    values
-        (t,) distances, cluster by cluster, ascending within each.
-    counts
-        (t,) how many members are equal to each of those kept.
-    keys
-        (t,) uint64, hashes of the rows.
-    starts
-        (k + 1,) where the distances of each cluster start in ``values``.
-    farthest
-        (k,) largest distance of all members, kept or not; 0 for a cluster without members.
+    The contents of the rows determine which members are kept; their order, chunks and merging do not matter. ``values``
+    (t,) are distances, cluster by cluster from ``starts`` (k + 1,), ascending within each; ``counts`` (t,) how many
+    members are equal; ``keys`` (t,) hashes; ``farthest`` (k,) 0 for a cluster without members.
     """
 
     values: FloatArray

@@ -23,9 +23,9 @@ from ._replication import fit_labels
 _REPRODUCED, _REPRODUCED_WITH_NOISE, _ALIKE, _SAME = 0.8, 0.9, 0.95, 0.9995
 #: The same for k-means and mixtures started at the labels: if they keep so much, the labels are one of their optima.
 _OPTIMUM = 0.9
-#: A randomized clusterer reproduces labels that differ from its own by no more than its own under two seeds, with a
-#: tolerance, unless the index is so low that chance explains it.
-_TIE, _CHANCE = 0.05, 0.4
+#: A randomized clusterer reproduces labels that differ from the most similar of several runs no more than the runs do
+#: from each other, with a tolerance, unless the index of a stand-in is so low that chance explains it.
+_RUNS, _TIE, _CHANCE = 12, 0.05, 0.4
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 3000
 #: Rows below which only k-means is tried.
@@ -79,18 +79,7 @@ def stand_in(
 
     A clusterer reproduces the labels if it finds them by itself. k-means and mixtures have many optima: they also do if
     the labels are an optimum, and no linkage finds exactly these labels. For labels with noise, only clusterers that
-    produce noise are tried.
-
-    Parameters
-    ----------
-    rows
-        (m, d) dense or CSR, in an order that does not depend on how they were passed.
-    codes
-        (m,) cluster numbers, -1 for noise.
-    n_total
-        The number of rows that were clustered, if these are a sample of them.
-    others
-        More candidates by name, such as those that an influence suggests.
+    produce noise are tried. ``others`` are more candidates by name, such as those that an influence suggests.
     """
     search = _Search(rows, codes, n_total or rows.shape[0])
     stages = search.density_stages() if search.has_noise else search.stages(others)
@@ -354,13 +343,19 @@ class _Search:
         yield _Candidate(f"{name} (eps={best[1]:.3g}, min_samples={best[2]})", clusterer, labels)
 
     def varies_as_much(self, choice: StandIn) -> bool:
-        """Tell whether a randomized clusterer differs from the labels no more than from itself with another seed."""
+        """Tell whether the labels differ from runs of a randomized clusterer no more than the runs from each other."""
         from sklearn.metrics import adjusted_rand_score
 
         if not any(name.endswith("random_state") for name in choice.clusterer.get_params()):
             return False
-        one, other = (self.labels(choice.clusterer, seed) for seed in (0, 1))
-        return bool(choice.ari >= adjusted_rand_score(one, other) - _TIE)
+        own, runs = choice.ari, list[AnyArray]()
+        for seed in range(_RUNS):
+            runs.append(self.labels(choice.clusterer, seed))
+            own = max(own, adjusted_rand_score(self.own, runs[-1]))
+            if own >= _REPRODUCED:
+                return True
+        nearest = [max(adjusted_rand_score(run, other) for other in runs if other is not run) for run in runs]
+        return bool(own >= min(nearest) - _TIE)
 
     def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
         """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""

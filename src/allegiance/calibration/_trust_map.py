@@ -35,8 +35,6 @@ _UNRELATED = (
 )
 #: Halves that agree this much more with each other than with the labels find other clusters.
 _GAP = 0.2
-#: A stand-in with this adjusted Rand index is right, even if the labels do not replicate.
-_FOUND = 0.95
 #: Points whose nearest neighbors are looked up: a standard error of 0.02.
 _QUERIES = 500
 
@@ -61,28 +59,12 @@ _QUERIES = 500
 class TrustMap:
     """Maps scores to the probability that a label replicates, for points of the fit and new ones.
 
-    Attributes
-    ----------
-    intercept, slopes, effects
-        The logit of trust: intercept, slopes (2,) of own affinity and closeness, never negative, cluster effects (k,).
-    review_slopes, review_offsets
-        The logit of the review order: slopes (2,) and cluster offsets (k,).
-    reach
-        (k,) distance of each cluster's farthest member from its representative.
-    share
-        Replication: the share of the sample's labels that would replicate.
-    margins
-        (2,) distance from replication to both ends of its 90% prediction interval.
-    cluster_margins
-        (k,) half-width of each cluster's 90% prediction interval.
-    chance
-        The share of labels that unrelated partitions with clusters of these sizes match.
-    null_replication
-        Replication in null data if the labels replicate no better; otherwise None.
-    note
-        The clusterer used for the replicates, and how well it reproduces the labels.
-    warning
-        Why trust may be wrong; None if there is no reason for doubt.
+    The logit of trust is intercept + slopes (2,) of own affinity and closeness + effects (k,) of clusters, and that of
+    the review order likewise; slopes are never negative. ``reach`` (k,) is the distance of each cluster's farthest
+    member, ``share`` the replication of the sample, ``margins`` (2,) the distance to both ends of its 90% prediction
+    interval, ``cluster_margins`` (k,) the half-width of each cluster's, ``chance`` the share that unrelated partitions
+    match, ``null_replication`` that in null data if the labels replicate no better. ``note`` describes the replicates,
+    ``warning`` says why trust may be wrong.
     """
 
     intercept: float
@@ -169,26 +151,9 @@ def calibrate(
 ) -> TrustMap:
     """Fit the trust map to a sample of labeled points.
 
-    Parameters
-    ----------
-    calibration
-        Number and size of the subsamples, and the clusterer that made the labels, if the user passed it.
-    rows
-        (m, d) array, CSR matrix or frame: the sample as the user passed it.
-    codes, own_affinity, closeness
-        (m,) cluster numbers, -1 for noise, and scores of the sample.
-    reach
-        (k,) distance of the farthest member of each cluster.
-    clusterer
-        The estimator that made the labels, if ``calibration`` has none; None if it is unknown.
-    others
-        Additional stand-ins by name.
-    groups, weights
-        (m,) each: subsamples contain whole groups; ``sample_weight`` of the clusterer.
-    n_total
-        Number of rows that the sample was drawn from.
-    seed, threads, verbose
-        As in :func:`replicate`.
+    ``rows`` (m, d) are as the user passed them, ``own_affinity`` and ``closeness`` (m,) scores, and ``reach`` (k,) the
+    distance of each cluster's farthest member. ``clusterer`` made the labels, if it is known and ``calibration`` has
+    none; ``others`` are additional stand-ins by name. The sample was drawn from ``n_total`` rows.
     """
     from sklearn.utils.validation import has_fit_parameter
 
@@ -362,14 +327,14 @@ def _note(source: StandIn, result: Replication) -> str:
 
 def _warning(source: StandIn, result: Replication) -> str | None:
     """Return why trust should not be taken at face value; None if there is no reason."""
-    reasons = [] if source.reproduces else [f"the adjusted Rand index is {source.ari:.2f}"]
+    if source.reproduces:
+        return None
+    reasons = [f"the adjusted Rand index is {source.ari:.2f}"]
     if result.disagreement > _GAP:
         reasons.append(
             f"halves of the data agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
             f"these labels on {100 * result.shares.mean():.0f}%"
         )
-    if not reasons or (source.ari >= _FOUND and not source.is_known):
-        return None
     if source.is_known:
         return (
             f"The clusterer {source.name} does not reproduce the labels: {', and '.join(reasons)}. Low trust may be "

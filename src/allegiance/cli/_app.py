@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from allegiance import __version__
+from allegiance._core.json_values import json_value
 
 from ._options import Features, Output, Reading, Trust, pick
 
@@ -341,18 +342,8 @@ def print_json(values: dict[str, Any]) -> None:
 
 
 def _json_text(values: dict[str, Any], indent: int | None = None) -> str:
-    text = json.dumps(finite(values), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+    text = json.dumps(json_value(values), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
     return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def finite(value: Any) -> Any:
-    """Return values without NaN, infinities and NumPy types, which JSON cannot store."""
-    if isinstance(value, dict):
-        return {str(name): finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not -float("inf") < value < float("inf") else value
 
 
 def show(*lines: str, bold: bool = False, err: bool = False) -> None:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import Run, finite, provenance
+from allegiance._core.json_values import json_value
+
+from ._app import Run, provenance
 from ._inputs import is_cells, read_cells
 
 if TYPE_CHECKING:
@@ -170,7 +172,7 @@ class RunRecord:
             "outputs": {path: _stamp(path) for path in self._paths.values()},
             "run": self._description,
         }
-        write_whole(self._path, json.dumps(finite(values), indent=1, default=str).encode())
+        write_whole(self._path, json.dumps(json_value(values), indent=1, default=str).encode())
 
 
 def _stamp(path: str) -> list[Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._app import Run, finite, provenance, show
+from allegiance._core.json_values import json_value
+
+from ._app import Run, provenance, show
 from ._inputs import Points, ids_of
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ def _worst_first(summary: Summary) -> list[tuple[int, Any]]:
 
 
 def _review_rows(review: Any) -> list[dict[str, Any]]:
-    return [] if review is None else [finite(row) for row in review.to_pylist()]
+    return [] if review is None else [json_value(row) for row in review.to_pylist()]
 
 
 def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
@@ -165,7 +167,7 @@ def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
         sections.append(("Drivers: share of the separation between clusters", [*shares, *rule]))
     names = ("cluster", "points", "replication", "replication_low", "replication_high", *_VERDICTS, "rival")
     rows = []
-    for line in finite(values["clusters"]):
+    for line in json_value(values["clusters"]):
         row = [line[name] for name in names]
         row[2:5] = [None if share is None else Percent(share) for share in row[2:5]]
         rows.append([*row, line["name"], line["description"]])

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from allegiance._core.json_values import json_value
+
 from . import _options as opt
-from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, finite, is_beyond, print_json, provenance
+from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, is_beyond, print_json, provenance
 from ._inputs import (
     check_clustering,
     find_readable,
@@ -108,7 +110,7 @@ Examples:
         ),
         opt.option(
             opt.RUNNING, "--batch-rows", metavar="N", type=click.IntRange(min=1),
-            help="Rows per batch; fewer need less memory.  [default: 65,536]",
+            help="Rows per batch; fewer need less memory.  [default: 32,768]",
         ),
         opt.option(
             opt.RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),
@@ -241,8 +243,7 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     """Score the table, in memory or in batches, and write all outputs except the model."""
     from allegiance.io.batches import Batch, BatchScorer, Rows
     from allegiance.io.saved import model_id as hash_model
-    from allegiance.io.streams import score_rows
-    from allegiance.io.tables import BATCH_ROWS
+    from allegiance.io.streams import SCORED_ROWS, score_rows
     from allegiance.results import FrameLike
 
     output, log, labels = run.output, run.log, run.features.labels
@@ -277,7 +278,7 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         rows,
         BatchScorer(fitted, inputs, table.where, names, review=request, plan=plan if with_profile else None),
         sink,
-        output.batch_rows or BATCH_ROWS,
+        output.batch_rows or SCORED_ROWS,
         points=None if batch is None or result is None else (batch, result),
         skip_errors=run.reading.on_error == "skip",
         verbose=log.progress if points is None else False,
@@ -390,8 +391,8 @@ def _save(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: di
         "libraries": library_versions(),
         "files": list(table.files) or [table.where],
         "rows": values["rows"],
-        "replication": finite(values["replication"]),
-        "clusters": [{name: finite(line[name]) for name in figures} for line in values["clusters"]],
+        "replication": json_value(values["replication"]),
+        "clusters": [{name: json_value(line[name]) for name in figures} for line in values["clusters"]],
     }
     scorer = copy(result.scorer).set_params(verbose=False)
     if result.profile is not None:

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from allegiance._core.validation import FloatArray, IntArray, join_names
 from allegiance.drivers import Finding, duplicates_text, quote_option, same_content
 from allegiance.io import TableError
-from allegiance.notebook import count
 
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, missing_message
 from .profile import ColumnProfile, Profile, is_counter_name, is_id_name
@@ -161,6 +160,7 @@ def propose(
         *problems,
         *duplicates,
         *_missing_findings(plan, profile),
+        *_sentinel_findings(plan, profile),
         *_findings(plan, profile, source),
     ]
     if features is None and not raw:
@@ -394,8 +394,9 @@ def _findings(plan: FeaturePlan, profile: Profile, source: Table) -> list[Findin
                 for row, line in zip(rows, source.lines_of(rows), strict=True)
             ]
             more = f" and {len(stats.strays) - 3:,} more" if len(stats.strays) > 3 else ""
-            text = f"{count(len(stats.strays), 'cell')} of {name!r} not a {column.kind}, so missing"
-            add("strays", [name], f"{text}: {', '.join(cells)}{more}.")
+            n, kind = len(stats.strays), column.kind
+            are = f"cell that is not a {kind} and counts" if n == 1 else f"cells that are not {kind}s and count"
+            add("strays", [name], f"{name!r} has {n:,} {are} as missing: {', '.join(cells)}{more}.")
         if stats.remark and stats.kind in ("number", "date"):
             add("ambiguous", [name], f"{name!r}: {stats.remark}.")
     codes = [c.name for c in plan.features if c.kind == "number" and _is_code(profile.columns[c.name])]

@@ -239,9 +239,9 @@ def _exists(path: str) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file or folder to disk; not every system can open folders."""
+    """Flush a file or folder to disk. Windows cannot open folders, and flushes only files opened for writing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     except PermissionError:
         return
     try:

@@ -209,7 +209,8 @@ class _OddRows:
         stats = [column.best() for column in self._columns]
         numbers = [one for one in stats if one is not None and one.count > 2]
         for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
-            if place >= 0 and stats[place] is None and self._columns[place].n_times(text) == 1:
+            own = stats[place]
+            if place >= 0 and (self._columns[place].n_times(text) == 1 if own is None else row in own.strays):
                 odd[row] = "without numbers"
         # Rows with text in several columns of numbers.
         broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
@@ -431,7 +432,7 @@ class _Stats:
                 continue
             if gap > (_ZERO_GAP if value == 0 else _GAP):
                 return Sentinel(value, n, True)
-            is_code = value == -1 and end.has_odd_sign and self.whole and n > 3 * end.next_count
+            is_code = value == -1 and end.has_odd_sign and self.whole and n > 1.5 * end.next_count
             if is_code or (value == 0 and gap > _SUSPECT_GAP and self.low.value == 0):
                 return Sentinel(value, n, False)
         return None

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from allegiance._core.json_values import json_value
 from allegiance._core.validation import require
 
 from .files import TableError, check_writable, replacing
@@ -314,8 +315,7 @@ class _Json:
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         for row in batch.to_pylist():
-            finite = {name: _json_value(value) for name, value in row.items()}
-            line = json.dumps(finite, ensure_ascii=False, allow_nan=False, default=_plain)
+            line = json.dumps(json_value(row), ensure_ascii=False, allow_nan=False, default=_plain)
             self._file.write(line.encode() + b"\n")
 
     def close(self) -> None:
@@ -323,20 +323,12 @@ class _Json:
 
 
 def _json_text(value: Any) -> str | None:
-    return None if value is None else json.dumps(_json_value(value), ensure_ascii=False, default=_plain)
+    return None if value is None else json.dumps(json_value(value), ensure_ascii=False, default=_plain)
 
 
 def _plain(value: Any) -> str:
     """Return a value that JSON cannot store as text, bytes with escapes."""
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _json_value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_json_value(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class _Workbook:

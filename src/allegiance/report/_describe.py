@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse, join_names
 from allegiance.results import AffinityResult
 
 from ._inputs import Column, Features, check_inputs, shorten
@@ -120,16 +120,31 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
                 inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
                 category = level if column.kind == "category" else -1
                 by_cluster[cluster].append(Trait(place, category, inside, outside, value))
-    return [_different(sorted(traits, key=lambda trait: -abs(trait.difference)))[:_TRAITS] for traits in by_cluster]
+    patterns = [[_pattern(profiles[trait.column], trait) for trait in traits] for traits in by_cluster]
+    return [_without_repeats(*pair) for pair in zip(by_cluster, patterns, strict=True)]
 
 
-def _different(traits: list[Trait]) -> list[Trait]:
-    """Leave out categories of exactly the same points as another category."""
-    columns: dict[tuple[float, float], int] = {}
-    for trait in traits:
-        if trait.level >= 0:
-            columns.setdefault((round(trait.inside, 3), round(trait.outside, 3)), trait.column)
-    return [t for t in traits if t.level < 0 or columns[round(t.inside, 3), round(t.outside, 3)] == t.column]
+def _pattern(profile: ColumnProfile | None, trait: Trait) -> FloatArray:
+    """Return the means (k,) of all clusters in the column or category of a trait, standardized."""
+    assert profile is not None
+    level = max(trait.level, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.nan_to_num((profile.means[:, level] - profile.overall[level]) / profile.total[level])
+
+
+def _without_repeats(traits: list[Trait], patterns: list[FloatArray]) -> list[Trait]:
+    """Return the strongest traits, without columns that say the same as a stronger one."""
+    chosen: list[int] = []
+    for place in sorted(range(len(traits)), key=lambda place: -abs(traits[place].difference)):
+        own = patterns[place]
+        # The means of two clusters agree by chance more easily than those of several.
+        tolerance = (0.02 if own.size > 2 else 0.001) * np.abs(own).max()
+        signed = [sign * patterns[other] for other in chosen for sign in (1, -1)]
+        if not any(np.abs(own - other).max() <= tolerance for other in signed):
+            chosen.append(place)
+        if len(chosen) == _TRAITS:
+            break
+    return [traits[place] for place in chosen]
 
 
 class Description(NamedTuple):
@@ -171,18 +186,19 @@ def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _
 
 def _words(column: Column, trait: Trait) -> str:
     if column.kind == "category":
-        level = column.levels[trait.level]
+        level = column.levels[trait.level].strip()
         words = shorten(level, _LEVEL_LENGTH)
-        words = f"{column.name} {words}" if level.strip().lower() in _BARE else words
+        words = f"{column.name} {words}" if level.lower() in _BARE else words
     else:
         ends = ("late", "early") if column.kind == "date" else ("high", "low")
-        words = f"{ends[trait.difference < 0]} {column.name}"
+        words = f"{ends[trait.difference < 0]} {join_names([column.name])}"
     return " ".join(words.split())
 
 
 def _detail(column: Column, trait: Trait) -> str:
     if column.kind == "category":
-        return f"{column.name}={column.levels[trait.level]} ({trait.inside:.0%}, others {trait.outside:.0%})"
+        level = column.levels[trait.level].strip()
+        return f"{join_names([column.name])}={level} ({trait.inside:.0%}, others {trait.outside:.0%})"
     inside, outside = (_in_unit(column, value) for value in (trait.inside, trait.outside))
     return f"{_words(column, trait)} ({inside}, others {outside})"
 
