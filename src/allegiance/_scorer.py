@@ -193,9 +193,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             if fit_params:
                 names = ", ".join(sorted(fit_params))
                 raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
-            (rows, columns), clusterer = self._measured(X, specification), None
+            (rows, columns), clusterer = self._check_columns(X, specification), None
         else:
-            rows, columns, clusterer, y = self._clustered(X, fit_params, specification)
+            rows, columns, clusterer, y = self._fit_estimator(X, fit_params, specification)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
         parts = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
@@ -210,7 +210,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         estimator = getattr(self, "estimator_", None)
         return calibrate_fitted(parts.fitted, parts.sample, result, estimator=estimator, X=X)
 
-    def _measured(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
+    def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
         clusterer = None if specification.calibration is None else specification.calibration.clusterer
         if self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
@@ -219,10 +219,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         columns = Columns.of(self, fit_preparation(clusterer, X))
         return columns.prepare(X).rows, columns
 
-    def _clustered(
+    def _fit_estimator(
         self, X: Any, fit_params: dict[str, Any], specification: Specification
     ) -> tuple[Rows, Columns, Any, AnyArray]:
-        """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
+        """Fit the estimator; return rows and columns where it clusters, the fitted clusterer, and its labels."""
         routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
         weights = None if specification.calibration is None else specification.calibration.sample_weight
         if has_pipeline(self.estimator):

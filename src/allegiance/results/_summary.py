@@ -361,10 +361,6 @@ class Summary(CardMixin):
         headings, rows, more = self._cluster_table()
         return [*text_table(headings, rows, left=("cluster", "rival")), *([more] if more else [])]
 
-    def review_lines(self) -> list[str]:
-        """Return the head of the review list as lines of text; empty if no label needs a review."""
-        return self._review_card().text().splitlines() if self.review else []
-
     def _review_card(self) -> Card:
         names = list(self.review[0])
         rows = [[_cell(name, line[name]) for name in names] for line in self.review]
