@@ -151,6 +151,7 @@ def test_a_model_reads_typed_columns_once(parts, tmp_path, monkeypatch):
         assert "missing values are filled as in the model: b (" in call(*words).stderr
 
 
+@pytest.mark.slow
 def test_review_and_scores_only_in_a_stream(table, tmp_path):
     common = ["score", table, "--labels", "kind", "--resamples", 3]
     call(*common, "--save", tmp_path / "kind.model", "-o", tmp_path / "saved.csv")
