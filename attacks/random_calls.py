@@ -92,9 +92,9 @@ def assert_sane(result: Any) -> None:
         assert (values >= 0).all(), f"{name} is negative"
     assert np.isin(details["owner"], result.classes).all(), "the owner is not a cluster"
     if "trust" in result.frame():
-        labelled = ~np.isnan(result.trust)
-        assert ((result.trust[labelled] >= 0) & (result.trust[labelled] <= 1)).all(), "trust is not a probability"
-        assert np.isnan(result.trust[~labelled]).all(), "noise is trusted"
+        labeled = ~np.isnan(result.trust)
+        assert ((result.trust[labeled] >= 0) & (result.trust[labeled] <= 1)).all(), "trust is not a probability"
+        assert np.isnan(result.trust[~labeled]).all(), "noise is trusted"
 
 
 def _affinity(draw: Draw, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Jobs that people wait for, in turns with ``silhouette_samples`` on the same array and labels, or with k-means.
 
 ``python benchmarks/run.py --only speed`` takes some minutes. Gaussian blobs, centers twice as far apart as points from
-their centre; the whole public call on all cores. With ``ALLEGIANCE_DATA`` the MNIST test set, else strokes drawn at
+their center; the whole public call on all cores. With ``ALLEGIANCE_DATA`` the MNIST test set, else strokes drawn at
 random, are the images. One row at a time is scored after ``prepare()``: the median, and the 99th percentile against it.
 Ten million rows of a Parquet file are in ``scale.py``.
 """

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._case import Case
 from ._clusterers import CLUSTERERS
-from ._datasets import LabelledSet
+from ._datasets import LabeledSet
 from ._measures import Bools, Floats, auroc, average_precision, kept_accuracy, precision_at
 from ._misassigned import by_majority, by_matching
 from ._scores import all_scores
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     """One row of measures for each score."""
 
 
-def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> Iterator[Cell]:
+def measured_cells(data: LabeledSet, seed: int, clusterers: Sequence[str]) -> Iterator[Cell]:
     """Measure the clusterings of one draw, sharing between them what depends on the data alone."""
     X, classes = data.draw(seed)
     k = int(classes.max()) + 1

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from quality._cell import Cell, measured_cells
-from quality._datasets import LabelledSet, Sample
+from quality._datasets import LabeledSet, Sample
 from quality._store import MEASURES, Store
 
 
@@ -32,7 +32,7 @@ def test_a_clustering_without_mistakes_has_nothing_to_find(rng):
     for library in ("skfuzzy", "hdbscan", "cake_ensemble"):
         pytest.importorskip(library)
     X = np.repeat([[0.0, 0.0], [90.0, 0.0]], 20, axis=0) + rng.normal(size=(40, 2))
-    easy = LabelledSet("easy", "generated", lambda seed: Sample(X, np.arange(40) // 20))
+    easy = LabeledSet("easy", "generated", lambda seed: Sample(X, np.arange(40) // 20))
     (cell,) = measured_cells(easy, 0, ["k-means"])
     assert cell.about["wrong"] == 0.0
     assert cell.about["rows"] == 40
