@@ -57,7 +57,7 @@ def _options() -> argparse.Namespace:
 
 def _jobs(store: Store, names: Sequence[str] | None, folder: Path | None, seeds: int) -> list[Job]:
     """Return what is still to be measured, seed by seed, so that an interrupted run has seen all sets."""
-    done = {(cell["set"], cell["clusterer"], cell["seed"]) for cell in store.read()[0]}
+    done = store.finished()
     known = [data.name for data in all_sets(folder)]
     unknown = set(names or ()) - set(known)
     if unknown:
@@ -107,7 +107,7 @@ def _progress(done: int, total: int, seconds: float, cell: Cell) -> None:
 def _note_versions(store: Store) -> None:
     """Remember what makes the results, and say so if earlier ones were made with something else."""
     now = {name: installed_version(name) or "not installed" for name in LIBRARIES}
-    if store.note_made_with(now) > 1:
+    if store.note_versions(now) > 1:
         print("note: earlier results were made with other versions; --fresh starts again", file=sys.stderr)
 
 
