@@ -595,7 +595,8 @@ def test_bad_input_of_a_fit(parameters, settings, says):
         fit_stream(positive(), AffinityScorer(**parameters), **settings)
 
 
-@pytest.mark.parametrize("batch_rows", [64, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (7, 10_000))])
+@pytest.mark.slow
+@pytest.mark.parametrize("batch_rows", [7, 64, 10_000])
 def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows):
     """More rows than calibration uses: the sample of them depends on the seed and on nothing else."""
     X = positive(n=1_500)[FEATURES]
