@@ -369,7 +369,7 @@ def _compare_with_baseline(run: Run, result: _Result) -> Any:
     fitted = result.scorer.fitted_
     if fitted.baseline is None or result.profile is None:
         return None
-    drift = compare_profiles(fitted, fitted.baseline, result.profile)
+    drift = compare_profiles(result.scorer, fitted.baseline, result.profile)
     for finding in drift.findings[:MAX_FINDINGS]:
         run.log.note(f"drift: {finding.sentence}.")
     return drift

@@ -96,4 +96,4 @@ def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: 
         run.log.note(f"{file}: {note}")
     if not profile.n_points:
         raise TableError(f"{file} has no rows.")
-    return compare_profiles(fitted, fitted.baseline, profile)
+    return compare_profiles(scorer, fitted.baseline, profile)
