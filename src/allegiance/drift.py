@@ -113,8 +113,8 @@ class Profile:
             self,
             counts=self.counts + other.counts,
             moments=_pool(np.stack([self.moments, other.moments]), axis=2),
-            values=self.values.plus(other.values),
-            atypical=self.atypical.plus(other.atypical),
+            values=self.values.merge(other.values),
+            atypical=self.atypical.merge(other.atypical),
         )
 
     def without_rows(self) -> Profile:

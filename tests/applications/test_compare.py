@@ -123,7 +123,7 @@ class TestAgainstTheLongWay:
         scorer = AffinityScorer(domain="ball", engine="shared", calibration=3, random_state=None)
         comparison = compare_clusterings(X, {"a": truth, "b": truth}, scorer=scorer)
         np.testing.assert_array_equal(comparison.results["a"].affinity, comparison.results["b"].affinity)
-        assert comparison.results["a"].summary().how.seed == comparison.results["b"].summary().how.seed
+        assert comparison.results["a"].summary().measurement.seed == comparison.results["b"].summary().measurement.seed
         assert scorer.random_state is None
 
 

@@ -339,7 +339,7 @@ def _score(
         "n_resamples": n_resamples,
         "batch_key": batch_key,
         "clusterer": "stand-in" if made_by is None else made_by,
-        "seed": scores._how.seed,
+        "seed": scores._measurement.seed,
     }
     del parameters["calibration"]
     # Files store texts and numbers.
