@@ -1,6 +1,5 @@
 """Trust: the chance that a label comes back, through the functions that users call."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin, roc_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, Calibration, load, trust
+from allegiance import AffinityScorer, Calibration, trust
 from allegiance.calibration import calibrate, matches, replicate
 
 
@@ -138,14 +137,6 @@ class TestInvariance:
         named = trust(X, np.array(["d", "a", "c", "b"])[labels], n_resamples=5, n_jobs=3).trust
         assert np.abs(named - expected).max() < 1e-12
         assert np.array_equal(trust(X, labels, n_resamples=5, n_jobs=2).trust, expected)
-
-    def test_order_and_cuts_of_new_points(self):
-        X, _ = mixture(300, 7)
-        scorer = AffinityScorer(KMeans(4, n_init=3, random_state=0), calibration=4).fit(X)
-        new, _ = mixture(90, 8)
-        whole = scorer.affinity(new).trust
-        assert np.array_equal(scorer.affinity(new[::-1]).trust[::-1], whole)
-        assert np.array_equal(np.concatenate([scorer.affinity(new[:31]).trust, scorer.affinity(new[31:]).trust]), whole)
 
     def test_units_of_the_columns_where_the_clusterer_does_not_mind_them(self):
         X, _ = mixture(300, 9)
@@ -414,17 +405,6 @@ class TestMap:
         chance = fitted.trust(own, close, codes, np.zeros(200))
         assert np.ptp(logit(chance) - expected) < 2e-3  # one shift makes their mean the share that comes back
         assert chance.mean() == pytest.approx(found.share)
-
-    def test_survives_a_pickle_and_a_file(self, tmp_path):
-        X, _ = mixture(200, 25)
-        scorer = AffinityScorer(KMeans(4, n_init=3, random_state=0), influence="within", calibration=4).fit(X)
-        expected = scorer.affinity(X).trust
-        assert np.array_equal(pickle.loads(pickle.dumps(scorer)).affinity(X).trust, expected)
-        bare = AffinityScorer(influence="within", calibration=4).fit(X, kmeans_labels(X, 4))
-        bare.save(tmp_path / "a.model")
-        loaded = load(tmp_path / "a.model")
-        assert np.array_equal(loaded.affinity(X).trust, bare.affinity(X).trust)
-        assert loaded.affinity(X).summary().note == bare.affinity(X).summary().note
 
 
 class TestScore:

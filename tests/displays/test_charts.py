@@ -1,6 +1,5 @@
 """Labels sorted by trust, labels against rivals, the curve of a parameter; and pictures as methods of a result."""
 
-import subprocess
 import sys
 
 import matplotlib.pyplot as plt
@@ -120,12 +119,6 @@ def test_names_of_clusters_are_shown_in_every_picture(blobs, texts_in_order):
     assert result.plot(names=names).frame().equals(result.plot().frame())
     with pytest.raises(ValueError, match="'7', which is not a label"):
         result.plot(names={7: "none"})
-
-
-@pytest.mark.slow
-def test_importing_displays_does_not_load_matplotlib():
-    code = "import sys, allegiance.displays; assert not {'matplotlib', 'bokeh'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_matplotlib_is_needed_to_draw_only(monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import tracemalloc
 from dataclasses import FrozenInstanceError, replace
@@ -148,11 +147,6 @@ class TestDefinitions:
         with pytest.raises(FrozenInstanceError):
             one.affinity = np.zeros((1, 1))
         assert len({one, other, one}) == 2
-
-    def test_a_pickle_keeps_trust_and_top(self):
-        again = pickle.loads(pickle.dumps(example("trusted, top")))
-        np.testing.assert_array_equal(again.trust, example("trusted, top").trust)
-        assert repr(again) == repr(example("trusted, top"))
 
 
 class TestTop:
