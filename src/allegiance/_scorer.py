@@ -445,20 +445,24 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return score_arrow(self, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
 
-    def profile(self, X: Any) -> Profile:
+    def profile(self, X: Any, *, start: int = 0) -> Profile:
         """Return the profile of a period, which :func:`allegiance.drift.compare_profiles` compares with another.
+
+        Profiles of the parts of a period add up with ``+``.
 
         Parameters
         ----------
         X
             (n, d) points, known or new, or a Dask collection.
+        start
+            The number of the first row within the whole period, if X is a part of it.
         """
         check_is_fitted(self)
         if is_lazy(X):
             from .io.dask import profile_lazily
 
             return profile_lazily(self.fitted_, X)
-        return profile_rows(self.fitted_, X)
+        return profile_rows(self.fitted_, X, start=start)
 
     def prepare(self) -> Self:
         """Compile and compute what scoring needs, so that the first requests of a service do not wait for it.

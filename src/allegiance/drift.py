@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io import Model
 
-__all__ = ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles", "profile_rows"]
+__all__ = ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles"]
 
 #: Features compared one by one, and rows whose moments are computed at a time.
 _MAX_FEATURES, _BLOCK_ROWS = 1000, 8192
@@ -712,23 +712,18 @@ def compare_periods(
     >>> [finding.kind for finding in compare_periods(scorer, january, march).findings]
     ['new cluster']
     """
-    fitted = _fitted(scorer)
+    _fitted(scorer)
     with progress(2, "comparing periods", verbose, unit="periods") as advance:
-        then = fitted.baseline if X_then is None else scorer.profile(X_then)
+        then = None if X_then is None else scorer.profile(X_then)
         advance(1)
         now = scorer.profile(X_now)
         advance(1)
-    if then is None:
-        raise ValueError(
-            "X_then is None, but the scorer has no baseline: call scorer.keep_baseline(X) with the points of the "
-            "first period, or pass them as X_then."
-        )
     frame = FrameLike() if is_lazy(X_now) else FrameLike.of(X_now).without_index()
     return replace(compare_profiles(scorer, then, now, level=level), _frame=frame)
 
 
 def compare_profiles(
-    scorer: AffinityScorer | Model, then: Profile, now: Profile, *, level: float = 0.05
+    scorer: AffinityScorer | Model, then: Profile | None, now: Profile, *, level: float = 0.05
 ) -> PeriodComparison:
     """Compare the profiles of two periods; see :func:`allegiance.drift.compare_periods`.
 
@@ -736,12 +731,19 @@ def compare_profiles(
     ----------
     scorer
         A fitted scorer, or a model for tables.
-    then, now
-        The profiles. ``now`` needs its sampled rows, so it must not come from a file.
+    then
+        The profile of the first period; None uses the baseline from ``keep_baseline``.
+    now
+        The profile of the second period, not one from a file, which has no sampled rows.
     level
         The probability of at least one finding if nothing changed.
     """
     fitted = _fitted(scorer)
+    then = fitted.baseline if then is None else then
+    if then is None:
+        raise ValueError(
+            "there is no first period to compare with: pass one, or call scorer.keep_baseline(X) with its points."
+        )
     level = check_number(level, "level", low=0.0, high=1.0)
     for name, profile in (("X_then", then), ("X_now", now)):
         if not profile.n_points:

@@ -213,7 +213,8 @@ def compare_clusterings(
         (n, d) data: array, sparse matrix, or frame (pandas, polars).
     clusterings
         The candidates, in a dictionary by name or a list. Each is (n,) labels, -1 for noise, a function from X to
-        labels, or a clusterer, which is cloned and fitted. Wrap a fitted clusterer in a :class:`~sklearn.frozen.FrozenEstimator` to use it as it is.
+        labels, or a clusterer, which is cloned and fitted. Wrap a fitted clusterer in a
+        :class:`~sklearn.frozen.FrozenEstimator` to use it as it is.
     scorer
         The scorer to use, with calibration and without an estimator or centers. By default
         ``AffinityScorer(influence="within", calibration=20)``.

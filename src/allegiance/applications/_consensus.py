@@ -56,10 +56,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     ----------
     clusterings
         A list, or a dictionary by name, of labels (n,), of clusterers, which are cloned and fitted, of functions from X
-        to labels, and of fitted clusterers, which predict X, or if they cannot give their ``labels_``. ``sklearn.base.clone`` unfits clusterers
-        in a list; :class:`~sklearn.frozen.FrozenEstimator` keeps them. By default k-means and single, average, complete
-        and Ward linkage, each with ``n_clusters`` clusters: these hold the distances of all pairs, 16 bytes each, and
-        refuse more than 20,000 rows. Noise points (-1) have no cluster there, but get one in the consensus.
+        to labels, and of fitted clusterers, which predict X, or if they cannot give their ``labels_``.
+        ``sklearn.base.clone`` unfits clusterers in a list; :class:`~sklearn.frozen.FrozenEstimator` keeps them. By
+        default k-means and single, average, complete and Ward linkage, each with ``n_clusters`` clusters: these hold
+        the distances of all pairs, 16 bytes each, and refuse more than 20,000 rows. Noise points (-1) have no cluster
+        there, but get one in the consensus.
     n_clusters
         The number of clusters of the consensus.
     method

@@ -67,7 +67,7 @@ class ClusterFigures(NamedTuple):
         return 1.0 - (self.own_affinity if np.isnan(self.replication) else self.replication)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Summary(CardMixin):
     """What ``print(result)`` shows, as numbers that add up over partitions.
 
@@ -179,9 +179,9 @@ class Summary(CardMixin):
 
     def to_json(self) -> str:
         """Return the numbers as text, to be kept with the scores that they summarize; ``extras`` are left out."""
-        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        return json.dumps(arrays | {name: getattr(self, name) for name in _PLAIN} | {"seconds": self.measurement.seconds},
-                          default=_plain)  # fmt: skip
+        values = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        values |= {name: getattr(self, name) for name in _PLAIN} | {"seconds": self.measurement.seconds}
+        return json.dumps(values, default=_plain)
 
     def from_json(self, text: str | bytes) -> Summary:
         """Return the summary that :meth:`to_json` wrote; this one is any summary of the same scorer."""
