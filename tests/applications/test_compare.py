@@ -218,7 +218,7 @@ def test_the_same_labels_change_nothing(overlapping, validated):
 
 def test_separate_blobs_are_supported_before_and_after():
     X, truth = make_blobs(90, centers=[[0, 0], [20, 0], [0, 20]], cluster_std=0.5, random_state=0)
-    validation = validate_consensus(X, {"one": truth, "two": 2 - truth}, truth)
+    validation = validate_consensus(X, {"one": truth, "two": 2 - truth}, truth, scorer=SCORER)
     assert (validation.comparison.above_chance > 0.9).all()
     assert validation.frame().verdict.tolist() == ["little changed", "little changed", ""]
     assert "nothing to gain" in validation.verdict
@@ -239,7 +239,7 @@ def test_a_consensus_of_unlucky_runs_of_k_means_improves():
 
 def test_a_consensus_that_has_nothing_to_do_with_the_clusterings_is_found_out(rng):
     X, truth = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], cluster_std=1.2, random_state=0)
-    validation = validate_consensus(X, [truth, truth], rng.integers(0, 4, 300))
+    validation = validate_consensus(X, [truth, truth], rng.integers(0, 4, 300), scorer=SCORER)
     assert validation.verdict.startswith("Lost")
     assert "little to do with them" in validation.verdict
     assert abs(validation.comparison.above_chance[-1]) < 0.1
@@ -283,5 +283,6 @@ def test_a_bad_candidate_is_named_and_functions_are_clusterers(rng):
     y = np.repeat([0, 1], 40)
     with pytest.raises(ValueError, match="clustering 'b': labels has 10 entries"):
         compare_clusterings(X, {"a": y, "b": y[:10]})
-    comparison = compare_clusterings(X, {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)})
+    candidates = {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)}
+    comparison = compare_clusterings(X, candidates, scorer=SCORER)
     assert len(comparison.results) == 2

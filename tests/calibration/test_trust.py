@@ -110,7 +110,7 @@ class TestInvariance:
     def test_seeds_of_any_size_compare_with_null_data(self):
         # Seeds of 2**32 or more used to reach scikit-learn, which rejects them.
         X = np.random.default_rng(0).normal(size=(200, 4))
-        for seed in (1, 2**32, 2**40 + 1):
+        for seed in (2**32, 2**40 + 1):
             result = trust(X, clusterer=KMeans(5, n_init=2), n_resamples=10, random_state=seed)
             assert str(result).splitlines()[1].startswith("No evidence of clusters: ")
 
@@ -387,8 +387,9 @@ class TestMap:
         codes = kmeans_labels(X, 4)
         own, close = rng.uniform(size=200), rng.uniform(size=200)
         reach = np.full(4, 10.0)
-        fitted = calibrate(Calibration(), X, codes, own, close, reach=reach, clusterer=KMeans(4, n_init=1))
-        found = replicate(X, codes, KMeans(4, n_init=1))
+        calibration, clusterer = Calibration(10), KMeans(4, n_init=1)
+        fitted = calibrate(calibration, X, codes, own, close, reach=reach, clusterer=clusterer)
+        found = replicate(X, codes, clusterer, calibration=calibration)
         w, y = found.times, found.times * found.rate
         F = (np.column_stack([own, close]) - [own.mean(), close.mean()]) / [own.std(), close.std()]
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from allegiance import AffinityScorer, Calibration
-from allegiance.cli import _options
 from allegiance.io import open_table, propose
 from cli.command import call
 
@@ -401,9 +400,3 @@ def test_several_files_and_folders_are_one_table(flowers, tmp_path):
         result.append(pd.read_csv(tmp_path / f"{name}.csv"))
     for other in result[1:]:
         pd.testing.assert_frame_equal(result[0], other, rtol=1e-9)
-
-
-def test_the_lists_of_choices_are_those_of_the_library():
-    from allegiance.influence import INFLUENCES
-
-    assert set(_options.INFLUENCES) <= set(INFLUENCES)

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from allegiance.engines import Settings
-from allegiance.engines._exact import FittedExact
-from allegiance.geometry import TooManySimplicesError
+from allegiance.engines import Exact, Settings
 from reference.volumes import box_affinity, default_box
 from scenes import euclidean, make_scene, points_in_hull
 
@@ -99,12 +97,6 @@ def test_six_dimensions_tile_too(rng):
     centers = rng.normal(size=(7, 6))
     X = points_in_hull(rng, centers, 5)
     tessellation, queries = make_scene(centers, X)
-    estimate = FittedExact(tessellation, Settings()).estimate(queries)
+    estimate = Exact().build(tessellation, Settings()).estimate(queries)
     sampled = euclidean(X, centers=centers, engine="shared", eps=0.01, random_state=0)
     assert np.abs(estimate.affinity - sampled.affinity).max() < 0.02
-
-
-def test_limit_of_simplices(rng):
-    tessellation, _ = make_scene(rng.normal(size=(8, 4)), rng.normal(size=(20, 4)))
-    with pytest.raises(TooManySimplicesError, match="simplices"):
-        FittedExact(tessellation, Settings(), max_simplices=50)
