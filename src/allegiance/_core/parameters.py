@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -59,7 +59,7 @@ class Parameters(BaseEstimator):
 
 
 def _parameters(owner: Parameters) -> list[Any]:
-    return [field for field in fields(owner) if field.init]  # type: ignore[arg-type]
+    return [field for field in fields(owner) if field.init]
 
 
 def _equal(first: Any, second: Any) -> bool:

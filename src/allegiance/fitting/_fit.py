@@ -138,7 +138,7 @@ class InMemory:
         return total
 
 
-class Fit(NamedTuple):
+class FitResult(NamedTuple):
     """A fitted object, and intermediate results for scoring the training points."""
 
     fitted: Fitted
@@ -150,7 +150,9 @@ class Fit(NamedTuple):
     """Rows to calibrate with; None without calibration."""
 
 
-def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None) -> Fit:
+def fit(
+    specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None
+) -> FitResult:
     """Fit to data in chunks.
 
     Labeled data is read once for the clusters and their means; "within" reads it again for the covariance (twice
@@ -180,7 +182,7 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
         clusterer=clusterer,
     )
     _ = fitted.engine  # raises if the engine cannot measure this tessellation
-    return Fit(fitted, last.codes, last.located, last.sample)
+    return FitResult(fitted, last.codes, last.located, last.sample)
 
 
 class _Training:
