@@ -78,6 +78,10 @@ class TestKinds:
         assert set(result.clusters) == {label_of(scorer, each) for each in clusters if result.kind == "moved"}
         assert result.now - result.then == pytest.approx(by, abs=0.5)
         assert result.kind == "shifted" or result.interval[0] < by < result.interval[1]
+        if clusters == [2]:
+            # The total variation distance of two normal distributions, in the share of the rows that moved.
+            distance = 2 * stats.norm.cdf(abs(by) / 2) - 1
+            assert result.severity == pytest.approx(np.mean(cluster == 2) * distance, abs=0.02)
 
     @pytest.mark.parametrize("place", [[40.0, 26.0, 20.0], [20.0, 20.0, 24.0]], ids=["far", "near another"])
     def test_a_cluster_that_left_for_another_place_vanished_and_is_new(self, scorer, place):

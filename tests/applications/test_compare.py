@@ -209,7 +209,7 @@ def test_figures_are_those_of_compare_clusterings(overlapping, validated):
 
 def test_the_same_labels_change_nothing(overlapping, validated):
     model, _ = validated
-    scorer = AffinityScorer(domain="ball", eps=0.02, calibration=4)
+    scorer = clone(BY_KMEANS).set_params(domain="ball", eps=0.02)
     validation = validate_consensus(overlapping, [model.labels_], model.labels_, scorer=scorer)
     frame = validation.frame()
     assert frame.clustering.tolist() == ["labels", "consensus"]
@@ -270,7 +270,7 @@ def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
 
 def test_prints_a_table_and_html(overlapping, validated):
     model, _ = validated
-    validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=SCORER)
+    validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=BY_KMEANS)
     lines = str(validation).splitlines()
     assert lines[4].startswith("a < b")
     assert lines[5].startswith("consensus")

@@ -52,7 +52,7 @@ class TestSuggestion:
         assert curve.suggestion == 4
 
     # By chance a uniform draw is suggested once in n_references + 1 times; the seed is fixed.
-    @pytest.mark.parametrize("kind", ["normal", "uniform"])
+    @pytest.mark.parametrize("kind", ["normal", pytest.param("uniform", marks=pytest.mark.slow)])
     def test_one_cloud_has_no_suggestion(self, kind, rng):
         X = getattr(rng, kind)(size=(200, 2))
         curve = stability_curve(X, KMeans(n_init=2), (2, 3, 5), **FAST | {"n_references": 8})

@@ -17,7 +17,10 @@ def assert_equals_intersected_polytopes(centers, X, atol=1e-9):
     assert (result.standard_error == 0).all()
 
 
-@pytest.mark.parametrize(("r", "k", "cases"), [(2, 3, 40), (2, 7, 40), (2, 25, 20), (3, 4, 40), (3, 8, 40), (4, 6, 30)])
+@pytest.mark.parametrize(
+    ("r", "k", "cases"),
+    [(2, 3, 40), (2, 7, 40), pytest.param(2, 25, 20, marks=pytest.mark.slow), (3, 4, 40), (3, 8, 20), (4, 6, 30)],
+)
 def test_equals_intersected_polytopes(rng, r, k, cases):
     assert_equals_intersected_polytopes(rng.normal(size=(k, r)), rng.normal(size=(cases, r)) * 1.5, atol=1e-11)
 
@@ -40,14 +43,16 @@ def test_a_site_belongs_to_itself(rng, r):
     np.testing.assert_allclose(near.affinity, np.eye(6), atol=1e-7)
 
 
-@pytest.mark.parametrize("wobble", [0.0, 1e-13, 1e-9, 1e-5])
+@pytest.mark.parametrize(
+    "wobble", [0.0, 1e-13, *(pytest.param(wobble, marks=pytest.mark.slow) for wobble in (1e-9, 1e-5))]
+)
 def test_nearly_cocircular_sites(rng, wobble):
     angle = np.linspace(0, 2 * np.pi, 13)[:-1]
     centers = np.column_stack([np.cos(angle), np.sin(angle)]) + wobble * rng.normal(size=(12, 2))
     assert_equals_intersected_polytopes(centers, rng.normal(size=(12, 2)) * 0.7)
 
 
-@pytest.mark.parametrize("r", [2, 3])
+@pytest.mark.parametrize("r", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_grid_of_sites(rng, r):
     centers = np.stack(np.meshgrid(*[np.arange(3.0)] * r), axis=-1).reshape(-1, r)
     X = rng.uniform(-0.3, 2.3, (10, r))

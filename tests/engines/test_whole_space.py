@@ -30,7 +30,7 @@ def test_bounded_cells_equal_a_huge_box(rng, r):
         np.testing.assert_allclose(alpha, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("r", [2, 3])
+@pytest.mark.parametrize("r", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_outside_is_the_limit_of_growing_balls(rng, r):
     """Shares in balls of growing radius approach the result: brute force with 400,000 points, three radii. The noise of
     the largest is below 0.01 (four standard errors of some 20,000 points inside a cell)."""
