@@ -144,8 +144,8 @@ class Profile:
         number, _, squares = self.by_cluster(typical=True)
         freedom = np.maximum(number - 1.0, 0.0).sum(axis=0)
         pooled = np.sqrt(squares.sum(axis=0) / np.maximum(freedom, 1.0))
-        every = self.overall()
-        return np.where(pooled > _ROUNDING * np.abs(every[1]), pooled, np.sqrt(_variance(every)))
+        overall = self.overall()
+        return np.where(pooled > _ROUNDING * np.abs(overall[1]), pooled, np.sqrt(_variance(overall)))
 
 
 def profile_rows(
@@ -288,7 +288,7 @@ class Change(NamedTuple):
         return then, now, (low, high)
 
 
-def _judge(
+def _test_changes(
     then: FloatArray, now: FloatArray, change: FloatArray, error: FloatArray, freedom: Any, allowed: tuple[Any, Any]
 ) -> Change:
     """Test changes with Student's t distribution; changes within ``allowed`` do not count."""
@@ -304,7 +304,7 @@ def _compare_shares(then: AnyArray, now: AnyArray, n: tuple[Any, Any], allowed: 
         a, b = ((cases + 1.0) / (total + 2.0) for cases, total in zip((then, now), n, strict=True))
         error = np.sqrt(a * (1.0 - a) / (n[0] + 2.0) + b * (1.0 - b) / (n[1] + 2.0))
         error = np.where(np.minimum(n[0], n[1]) > 0, error, np.nan)
-        return _judge(then / n[0], now / n[1], b - a, error, np.inf, allowed)
+        return _test_changes(then / n[0], now / n[1], b - a, error, np.inf, allowed)
 
 
 def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> Change:
@@ -317,7 +317,7 @@ def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> 
         freedom = np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0)
         # A spread needs at least two values.
         error = np.where((then[0] < 2) | (now[0] < 2), np.nan, error)
-        return _judge(then[1], now[1], now[1] - then[1], error, freedom, (-allowed, allowed))
+        return _test_changes(then[1], now[1], now[1] - then[1], error, freedom, (-allowed, allowed))
 
 
 class Moves(NamedTuple):
@@ -644,9 +644,9 @@ class PeriodComparison(CardMixin):
 
     def _card(self) -> Card:
         lines = [self.headline()]
-        for each in self.findings:
-            p = "< 0.0001" if each.p_value < 1e-4 else f"= {each.p_value:.2g}"
-            lines.append(f"- {each.sentence} (p {p})")
+        for finding in self.findings:
+            p = "< 0.0001" if finding.p_value < 1e-4 else f"= {finding.p_value:.2g}"
+            lines.append(f"- {finding.sentence} (p {p})")
         columns = self._clusters()
         *rows, total = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         rows.sort(key=lambda row: (min(row["share_p"], row["atypical_p"]), -abs(row["moved_by"])))
@@ -885,10 +885,10 @@ def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> lis
     if not hits:
         return []
     total = atypical.p.size - 1
-    clusters = sorted((each for each in hits if each != total), key=lambda each: -atypical.now[each])
+    clusters = sorted((i for i in hits if i != total), key=lambda i: -atypical.now[i])
     number = total if total in hits or len(clusters) > 1 else clusters[0]
     then, now, interval = atypical.at(number)
-    labels = tuple(_label(classes, each) for each in clusters)
+    labels = tuple(_label(classes, i) for i in clusters)
     where = f" in cluster {labels[0]}" if number != total else f", most of all in cluster {labels[0]}" if labels else ""
     text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
     rise = max(float(np.nan_to_num(atypical.now[-1] - atypical.then[-1])), 0.0)

@@ -101,7 +101,7 @@ def group_points(result: AffinityResult) -> Groups:
         place=place,
         code=np.where(result._noise, k, place[result._codes]),
         # A sum may round to just above 1.
-        values=np.minimum(result._values, 1.0),
+        values=np.minimum(result._trust_or_affinity, 1.0),
         word="trust" if result._calibrated else "own affinity",
     )
 

@@ -250,14 +250,14 @@ class AffinityResult(CardMixin):
         return verdicts_of(self.trust, self._noise)
 
     @property
-    def _values(self) -> FloatArray:
+    def _trust_or_affinity(self) -> FloatArray:
         """(n,) trust or, without calibration, own affinity; NaN for noise."""
         return np.where(self._noise, np.nan, self.trust if self._calibrated else self.own_affinity)
 
     @cached_property
     def _verdicts(self) -> AnyArray:
         """(n,) the verdict or, without calibration, the same rule applied to own affinity: for pictures."""
-        return verdicts_of(self._values, self._noise)
+        return verdicts_of(self._trust_or_affinity, self._noise)
 
     @property
     def replication(self) -> float:
@@ -275,7 +275,7 @@ class AffinityResult(CardMixin):
         if self._audited is not None:
             return self._audited
         if self._trust_map is None:
-            return self._values
+            return self._trust_or_affinity
         return self._trust_map.ranking(self._ranks.own, self._closeness, self._codes, self._distance)
 
     @property

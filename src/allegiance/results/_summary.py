@@ -128,7 +128,7 @@ class Summary(CardMixin):
         weak = verdicts != FIRM
         pairs = rows[weak] * k + ranks.rival[weak]
         engines, numbers = np.unique(result._engine_codes, return_counts=True)
-        values = result._values
+        values = result._trust_or_affinity
         return cls(
             classes=result.classes,
             counts=count_by_cluster(result._codes, k, flags),
@@ -259,7 +259,9 @@ class Summary(CardMixin):
                     shares[:k, 1:3] = self._trust_map.cluster_intervals(shares[:k, 0])
         rivals = [self.classes[row.argmax()] if row.any() else None for row in self.rivals]
         lines = zip([*self.classes, None], self.counts.tolist(), shares.tolist(), rivals, strict=True)
-        figures = [ClusterFigures(name, count, *share, *flags, rival) for name, (count, *flags), share, rival in lines]
+        figures = [
+            ClusterFigures._make([name, count, *share, *flags, rival]) for name, (count, *flags), share, rival in lines
+        ]
         return figures[: k + bool(points[-1])]
 
     def _worst_first(self) -> list[ClusterFigures]:
@@ -339,7 +341,7 @@ class Summary(CardMixin):
 
     def _review_card(self) -> Card:
         names = list(self.review[0])
-        rows = [[_cell(name, line[name]) for name in names] for line in self.review]
+        rows = [[_review_cell(name, line[name]) for name in names] for line in self.review]
         return Card("Review these first (sorted by review priority)", headings=names, rows=rows, words=("reason",))
 
     def _cluster_table(self) -> tuple[list[str], list[list[str]], str]:
@@ -468,7 +470,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def _cell(name: str, value: Any) -> str:
+def _review_cell(name: str, value: Any) -> str:
+    """Return a value of the review list as text."""
     return f"{value:.2f}" if name == "trust" else f"{value:.0f}" if name == "priority" else str(value)
 
 
