@@ -234,7 +234,7 @@ _WIDEST = 1e12
 
 
 @DOMAINS.register("box")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Box(Domain):
     """The bounding box of data and representatives, a little widened.
 
@@ -274,7 +274,7 @@ class Box(Domain):
 
 
 @DOMAINS.register("ball")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ball(Domain):
     """The ball around the mean of the representatives that holds the data: the same whichever way the axes turn.
 
@@ -296,7 +296,7 @@ class Ball(Domain):
 
 
 @DOMAINS.register("space")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space(Domain):
     """The whole space, the paper's literal definition.
 
@@ -321,7 +321,7 @@ class Space(Domain):
 
 @DOMAINS.register("polytope")
 @stored("polytope", A=floats("m", "d"), b=floats("m"))
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Polytope(Domain):
     """The region {x: A x <= b} in the coordinates of X.
 

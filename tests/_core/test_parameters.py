@@ -114,7 +114,7 @@ class TestEachClass:
             assert text == f"{cls.__name__}()"
 
     def test_unknown_parameters_are_named(self, cls):
-        with pytest.raises(ValueError, match="Invalid parameter 'gama'"):
+        with pytest.raises(ValueError, match=f"'gama' is not a parameter of {cls.__name__}"):
             usual(cls).set_params(gama=1)
         with pytest.raises(TypeError, match="gama"):
             cls(**REQUIRED.get(cls.__name__, {}), gama=1)
@@ -122,7 +122,7 @@ class TestEachClass:
     def test_saved_and_read_again(self, cls):
         one = usual(cls)
         if cls is Bregman:
-            with pytest.raises(TypeError, match=r"influence\.gradient is <function gradient"):
+            with pytest.raises(TypeError, match=r"influence\.phi is <function fourth_powers"):
                 encode(one, "influence")
         else:
             assert decode(encode(one, "influence")) == one

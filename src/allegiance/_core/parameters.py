@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 
-class Parameters(BaseEstimator):
+class Parameters:
     """Base class of parameter objects such as ``KL(smoothing=0.5)``.
 
-    A subclass is a ``@dataclass(eq=False, repr=False)`` whose fields are its parameters. As in
+    A subclass is a ``@dataclass(frozen=True, eq=False, repr=False)`` whose fields are its parameters. As in
     scikit-learn's estimators, values are stored unchanged and checked on use.
     """
 
@@ -38,6 +37,29 @@ class Parameters(BaseEstimator):
         plain = repr(self) == f"{type(self).__name__}()"
         return self.registered_as if plain and self.registered_as is not None else repr(self)
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep`` also nested ones, as ``outer__inner``."""
+        params = {field.name: getattr(self, field.name) for field in _parameters(self)}
+        if deep:
+            for name, value in list(params.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    params |= {f"{name}__{inner}": item for inner, item in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place and return the object. scikit-learn's searches call it on clones."""
+        known = {field.name for field in _parameters(self)}
+        for name, value in params.items():
+            outer, _, inner = name.partition("__")
+            if outer not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise ValueError(f"{outer!r} is not a parameter of {type(self).__name__}. Its parameters: {listed}.")
+            if inner:
+                getattr(self, outer).set_params(**{inner: value})
+            else:
+                object.__setattr__(self, outer, value)
+        return self
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
@@ -59,7 +81,7 @@ class Parameters(BaseEstimator):
 
 
 def _parameters(owner: Parameters) -> list[Any]:
-    return [field for field in fields(owner) if field.init]
+    return [field for field in fields(owner) if field.init]  # type: ignore[arg-type]
 
 
 def _equal(first: Any, second: Any) -> bool:

@@ -27,7 +27,7 @@ _SHIFT, _SLOPE, _CLUSTER, _MEAN_SLOPE = 1.0, 0.7, 1.5, 0.6
 _MAX_NAMED, _MIN_WRONG_SHARE = 3, 0.5
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditSample:
     """Rows to review, and how each was chosen. As an array, it is the row numbers.
 

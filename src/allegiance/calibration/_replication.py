@@ -35,7 +35,7 @@ _SAMPLE_ROWS, _SAMPLE_ENTRIES = 20_000, 4_000_000
 _LEVEL, _DESIGN_EFFECT, _NEAR_ONE = 0.9, 8.0, 0.99
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Parameters):
     """How to estimate the probability that a label replicates, from the data alone.
 

@@ -25,7 +25,7 @@ EXACT_SITES = {1: 2000, 2: 500, 3: 200, 4: 40}
 
 
 @ENGINES.register("auto")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Auto(Engine):
     """The engine that suits the number of dimensions r and of distinct representatives.
 

@@ -33,7 +33,7 @@ _TILING_ERROR = 1e-10
 
 
 @ENGINES.register("exact")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Exact(Engine):
     """Exact volumes of triangulated cells: for few dimensions and regions with flat walls.
 

@@ -75,7 +75,7 @@ class _Walkers(NamedTuple):
 
 
 @ENGINES.register("hit-and-run")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HitAndRun(Engine):
     """A random walk inside the cell of each point, the paper's algorithm: for any domain, and as a referee.
 

@@ -22,7 +22,7 @@ FEW_SITES, MANY_SITES, SITES_PER_DIMENSION = 16, 128, 8
 
 
 @ENGINES.register("shared")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SharedSamples(Engine):
     """Uniform samples of the region for all points: the default in more than a few dimensions.
 

@@ -23,7 +23,7 @@ _ROUNDING = 1e-12
 
 
 @ENGINES.register("closed-form")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClosedForm(Engine):
     """Barycentric coordinates, without measuring: for the whole space and at most one cluster more than dimensions.
 

@@ -204,7 +204,7 @@ class SpreadSums(NamedTuple):
         return SpreadSums(self.sizes + other.sizes, self.sums.merge(other.sums))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Weights(Parameters):
     """How important each cluster is: its weight is subtracted from the squared distance, or divergence.
 

@@ -371,7 +371,7 @@ class BregmanInfluence(Influence):
 
 
 @INFLUENCES.register("kl")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KL(BregmanInfluence):
     """Generalised Kullback-Leibler divergence, for counts and shares: X must be positive.
 
@@ -394,7 +394,7 @@ class KL(BregmanInfluence):
 
 
 @INFLUENCES.register("itakura-saito")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ItakuraSaito(BregmanInfluence):
     """Itakura-Saito divergence, for spectra: X must be positive, and its scale does not matter.
 
@@ -417,7 +417,7 @@ class ItakuraSaito(BregmanInfluence):
 
 
 @INFLUENCES.register("logistic")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Logistic(BregmanInfluence):
     """Logistic loss, for probabilities: every entry of X must lie strictly between 0 and 1.
 
@@ -432,7 +432,7 @@ class Logistic(BregmanInfluence):
     """
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bregman(BregmanInfluence):
     """A divergence of your own, from a strictly convex function phi, its gradient and the inverse of the gradient.
 

@@ -28,7 +28,7 @@ from ._power_diagram import LinearEmbedding, PowerDiagram
 
 
 @INFLUENCES.register("euclidean")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Euclidean(Influence):
     """Squared Euclidean distance to the representatives, in the units of X.
 
@@ -50,7 +50,7 @@ class Euclidean(Influence):
 
 
 @INFLUENCES.register("within")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Within(Influence):
     """Mahalanobis distance with the pooled covariance of the clusters themselves: try it first on real tables.
 
@@ -84,7 +84,7 @@ class Within(Influence):
 
 
 @INFLUENCES.register("mahalanobis")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mahalanobis(Influence):
     """Mahalanobis distance with a covariance of your own.
 
@@ -117,7 +117,7 @@ _NORMALIZED_ROWS = 2048
 
 
 @INFLUENCES.register("cosine")
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cosine(Influence):
     """Euclidean distance after every row is divided by its length, so that only directions count: for embeddings.
 

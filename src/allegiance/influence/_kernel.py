@@ -57,7 +57,7 @@ APPROXIMATIONS: dict[str, tuple[str, ...]] = {
 _N_FEATURES = 500
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Kernel(Influence):
     """Distance in the feature space of a kernel, where clusters are represented by their means: for curved clusters.
 

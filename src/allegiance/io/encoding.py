@@ -101,11 +101,11 @@ def encode(value: Any, name: str) -> Any:
     for kind, (cls, parts, _) in _kinds().items():
         if type(value) is cls:
             return {"kind": kind} | {part: encode(getattr(value, part), f"{name}.{part}") for part in parts}
+    if isinstance(value, BaseEstimator):
+        return _encode_transformer(value, name)
     if isinstance(value, Parameters):
         params = {key: encode(item, f"{name}.{key}") for key, item in value.get_params(deep=False).items()}
         return {"kind": "parameters", "class": type(value).__name__, "params": params}
-    if isinstance(value, BaseEstimator):
-        return _encode_transformer(value, name)
     if isinstance(value, list | tuple):
         items = {str(i): encode(item, f"{name}.{i}") for i, item in enumerate(value)}
         return {"kind": type(value).__name__ if type(value) in (list, tuple) else "tuple", "items": items}

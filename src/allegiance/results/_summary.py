@@ -67,7 +67,7 @@ class ClusterFigures(NamedTuple):
         return 1.0 - (self.own_affinity if np.isnan(self.replication) else self.replication)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary(CardMixin):
     """What ``print(result)`` shows, as numbers that add up over partitions.
 
