@@ -105,7 +105,7 @@ class ColumnPlan:
         return len(self.names)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class FeaturePlan:
     """The role of each column of a table, and how rows become the matrix to cluster.
 
