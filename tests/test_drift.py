@@ -204,22 +204,21 @@ class TestProfile:
     def test_parts_add_up_to_the_whole(self, scorer):
         february, _ = draw(2)
         february.iloc[5] = [90.0, 0.0, 0.0]
-        whole = profile_rows(scorer.fitted_, february)
-        parts = profile_rows(scorer.fitted_, february[:100])
+        whole = scorer.profile(february)
+        parts = scorer.profile(february[:100])
         for start, stop in ((100, 101), (101, 777), (777, 800)):
-            parts = parts + (profile_rows(scorer.fitted_, february[start:stop], start=start))
+            parts = parts + scorer.profile(february[start:stop], start=start)
         assert np.array_equal(whole.counts, parts.counts)
         np.testing.assert_allclose(whole.moments[:, :2], parts.moments[:, :2], rtol=1e-12)
         for one, other in ((whole.values, parts.values), (whole.atypical, parts.atypical)):
             assert np.array_equal(one.numbers, other.numbers)
             assert np.array_equal(one.rows, other.rows)
-        baseline = scorer.fitted_.baseline
-        one, other = (compare_profiles(scorer, baseline, each).to_dict() for each in (whole, parts))
+        one, other = (compare_profiles(scorer, None, each).to_dict() for each in (whole, parts))
         assert one["clusters"][0]["share_now"] == other["clusters"][0]["share_now"]
 
     def test_known_scores_give_the_same(self, scorer):
         february, _ = draw(2)
-        fresh = profile_rows(scorer.fitted_, february)
+        fresh = scorer.profile(february)
         known = profile_rows(scorer.fitted_, february, result=scorer.affinity(february))
         assert np.array_equal(fresh.counts, known.counts)
         assert fresh.counts[:, 0].sum() == 800
@@ -281,7 +280,7 @@ class TestProfile:
         scorer = AffinityScorer(n_jobs=1).fit(X, np.repeat([0, 1], 20))
         far = np.array([[9.0, -9.0], [0.0, 0.0]])
         assert scorer.affinity(far).typicality[0] < 0.01
-        assert profile_rows(scorer.fitted_, far).counts[:, 1].tolist() == [1, 0, 0]
+        assert scorer.profile(far).counts[:, 1].tolist() == [1, 0, 0]
 
     def test_many_features_are_compared_by_labels_only(self, rng):
         X = rng.normal(size=(60, 1200)) + 3.0 * (np.arange(60) % 2)[:, None]
@@ -371,7 +370,7 @@ class TestIntervals:
 
     def test_a_change_that_does_not_matter_is_none_in_a_million_rows(self, scorer):
         january = draw(0)[0]
-        then = profile_rows(scorer.fitted_, january)
+        then = scorer.profile(january)
         counts = np.array([[250_000, 250_000, 250_000, 250_000, 0], [254_000, 246_000, 250_000, 250_000, 0]])
         large = [replace(then, counts=np.stack([each, each // 100], axis=1)) for each in counts]
         assert not compare_profiles(scorer, *large).drifted
