@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shlex
 import zipfile
 
 import numpy as np
@@ -214,14 +215,14 @@ def test_mostly_missing_columns_free_text_and_copies(tmp_path, rows):
     assert kinds["copies", "note"] == ("height", "copy")
     pairs = {one.columns for one in plan.findings if one.kind == "duplicates"}
     assert pairs == {("height", "inches"), ("group", "letter")}
-    assert plan.remedy == "--drop inches,letter,half"
+    assert plan.remedy == "--drop inches --drop letter --drop half"
 
 
 def test_codes_and_duplicate_rows_are_noted(tmp_path, rows):
     lines = [[*row[:3], str(1 + i % 4)] for i, row in enumerate(rows)]
     plan = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "Region"], *lines, lines[5]]), id="name")
     found = {one.kind: one for one in plan.findings}
-    assert (found["codes"].remedy, found["codes"].level) == ("--one-hot Region", "note")
+    assert (found["codes"].remedy, found["codes"].level) == ("--one-hot Region", "warning")
     assert "1 row repeats" in found["duplicate rows"].text
 
 
@@ -328,3 +329,72 @@ def test_subtotals_are_left_out(tmp_path, rows):
     ]
     plan = propose(write(tmp_path / "t.csv", lines))
     assert (plan.n_rows, plan.findings[0].text[:29]) == (N, "Left out 6 rows (subtotal): l")
+
+
+def test_a_header_of_two_rows_is_joined(tmp_path, rows):
+    groups, names = ["name", "Body", "", "Class"], ["", "height (cm)", "weight (kg)", "of school"]
+    expected = ["name", "Body height (cm)", "Body weight (kg)", "Class of school"]
+    for top in ([], [["A report"], []]):
+        path = write(tmp_path / "t.csv", [*top, groups, names, *rows])
+        assert (open_table(path).columns, propose(path).n_rows) == (expected, N)
+    # Names that occur twice take the group above them, even without a blank below the group of the first column.
+    path = write(tmp_path / "u.csv", [["", "2019", "", ""], ["name", "size", "mass", "size"], *rows])
+    assert open_table(path).columns[1:] == ["size", "mass", "size_2"]
+    path = write(tmp_path / "v.csv", [["", "2019", "", "2020"], ["name", "size", "mass", "size"], *rows])
+    assert open_table(path).columns == ["name", "2019 size", "2019 mass", "2020 size"]
+    # Units below a complete header are not names.
+    path = write(tmp_path / "w.csv", [HEADER, ["", "cm", "kg", ""], *rows])
+    assert open_table(path).columns == HEADER
+
+
+def test_totals_of_groups_need_the_sums_of_their_rows(tmp_path, rows):
+    lines = [HEADER]
+    for start in range(0, N, 40):
+        part = rows[start : start + 40]
+        lines += [*part, [f"Part {start} total", *total(part)[1:]]]
+    plan = propose(write(tmp_path / "t.csv", [*lines, ["Grand total", *total(rows)[1:]]]))
+    assert (plan.n_rows, plan.findings[0].text[:30]) == (N, "Left out 4 rows (subtotal): li")
+    # The sum may come before its rows; a product that is called Total is a row like the others.
+    plan = propose(write(tmp_path / "u.csv", [HEADER, ["Total", *total(rows)[1:]], *rows]))
+    assert plan.findings[0].text == "Left out 1 row (total): line 2."
+    assert propose(write(tmp_path / "v.csv", [HEADER, *rows, ["Total Gym", "171.0", "70.5", "a"]])).n_rows == N + 1
+
+
+def test_placeholder_dates_and_nines_with_a_decimal_are_missing(tmp_path, rows):
+    days = np.datetime64("2001-03-01") + np.arange(N)
+    lines = [[*row[:2], "999.9" if i % 9 == 0 else row[2], str(days[i])] for i, row in enumerate(rows)]
+    lines = [[*line[:3], "1900-01-01" if i % 10 == 0 else line[3]] for i, line in enumerate(lines)]
+    plan = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "joined"], *lines]))
+    assert {one.name: one.n_missing for one in plan.features} == {"height": 0, "weight": 14, "joined": 12}
+    texts = [one.text.partition(" in ")[0] for one in plan.findings if one.kind == "sentinel"]
+    assert sorted(texts) == ["1900-01-01 counts as missing", "999.9 counts as missing"]
+    assert sum(one.n_missing for one in propose(tmp_path / "t.csv", keep_sentinels=True).features) == 0
+
+
+def test_one_repeated_word_among_numbers_means_missing(tmp_path, rows):
+    for words in (["s"] * 9, ["s", "x"] * 5):
+        lines = [[words.pop() if words and i % 13 == 0 else row[1], row[2]] for i, row in enumerate(rows)]
+        is_number = "x" not in {line[0] for line in lines}
+        assert (propose(write(tmp_path / "t.csv", [["a", "b"], *lines])).columns[0].role == "feature") is is_number
+    with_marker = [["a", "b"], *([row[1] if i % 20 else "s", row[2]] for i, row in enumerate(rows))]
+    (finding,) = [one for one in propose(write(tmp_path / "u.csv", with_marker)).findings if one.kind == "strays"]
+    assert "'a' has 6 cells that are not numbers and count as missing: 's' in line 2" in finding.text
+
+
+def test_repeated_ids_are_noted_and_postal_codes_are_not_numbers(tmp_path, rows):
+    rng = np.random.default_rng(4)
+    lines = [[f"C{i // 2}", *row[1:3], str(rng.integers(10_000, 10_099))] for i, row in enumerate(rows)]
+    plan = propose(write(tmp_path / "u.csv", [["customer_id", "height", "weight", "zip"], *lines]))
+    (finding,) = plan.findings
+    assert finding.text.startswith("customer_id repeats (60 values in 120 rows)")
+    assert plan.used == ("height", "weight")
+
+
+def test_remedies_can_be_pasted_into_a_shell(tmp_path, rows):
+    names = ["name", "size, in cm", "price ($)", "the group"]
+    lines = [[*row[:2], f"{float(row[1]) * 2 + 0.01 * (i % 3):.3f}", f"{row[1]}1"] for i, row in enumerate(rows)]
+    path = write(tmp_path / "t.csv", [names, *lines], sep=";")
+    plan = propose(path)
+    options, values = (shlex.split(plan.remedy)[i::2] for i in (0, 1))
+    dropped = [name for value in values for name in ([value] if value in names else value.split(","))]
+    assert ({*options}, propose(path, drop=dropped).used) == ({"--drop"}, ("size, in cm",))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import FloatArray, IntArray, join_names
+from allegiance._core.validation import FloatArray, IntArray, join_names, join_texts
 from allegiance.drivers import Finding, duplicates_text, quote_option, same_content
 from allegiance.io import TableError
 
@@ -150,7 +150,7 @@ def propose(
             text = f"column {name!r} {unfit}. Leave it out of features=, or drop it."
             problems.append(Finding("column", (name,), text, quote_option("--drop", [name]), "error"))
     _choose_id(columns, profile, requested, ids)
-    duplicates = [] if raw else _drop_copies(columns, source, requested)
+    duplicates = [] if raw else _drop_copies(columns, source, profile, requested)
     scaled = (not raw) if scale is None else bool(scale)
     used = [column for column in columns if column.role == "feature"]
     single = not scaled and all(c.kind == "number" and profile.columns[c.name].type == "float" for c in used)
@@ -161,7 +161,7 @@ def propose(
         *duplicates,
         *_missing_findings(plan, profile),
         *_sentinel_findings(plan, profile),
-        *_findings(plan, profile, source),
+        *_findings(plan, profile, source, duplicates),
     ]
     if features is None and not raw:
         findings += _check_usable(plan, source)
@@ -206,13 +206,12 @@ def _exclusion_reason(profile: ColumnProfile, category: bool, is_requested: bool
 
 
 def _too_many(profile: ColumnProfile) -> str:
-    odd = f" ({profile.remark})" if profile.remark else ""
+    remark = f"; {profile.remark}" if profile.remark else ""
     if profile.unique:
-        return "has a different text in every row" + odd
-    if profile.distinct_share > 0.5:
-        return f"is free text; {profile.distinct_share:.0%} of its values are different" + odd
+        return f"has a different text in every row{remark}"
     count = "more than 1,000" if profile.values is None else f"{len(profile.values):,}"
-    return f"has {count} distinct texts, too many to encode" + odd
+    number = f"{profile.distinct_share:.0%} of its values" if profile.distinct_share > 0.5 else count
+    return f"has too many distinct texts ({number}{remark})"
 
 
 def _one_value(profile: ColumnProfile) -> str:
@@ -307,7 +306,7 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
             column.role, column.reason, column.kind = "left out", f"identifies rows{like}", None
 
 
-def _drop_copies(columns: list[ColumnPlan], source: Table, requested: set[str]) -> list[Finding]:
+def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, requested: set[str]) -> list[Finding]:
     """Leave out exact copies of columns, and return findings about columns with the same information."""
     used = [column for column in columns if column.role == "feature"][:_MAX_COMPARED]
     if len(used) < 2:
@@ -343,7 +342,9 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, requested: set[str]) 
     ]
     table = np.column_stack([np.empty((rows.num_rows, 0)), *numbers])
     for group in same_content(table, codes) if rows.num_rows >= _ENOUGH else ():
-        names = tuple(unlike[place].name for place in group)
+        # Keep the text of a category rather than its code, and drop dates first.
+        ranked = sorted(group, key=lambda i: (unlike[i].kind == "date", _is_code(profile.columns[unlike[i].name])))
+        names = tuple(unlike[place].name for place in ranked)
         findings.append(Finding("duplicates", names, duplicates_text(names), quote_option("--drop", names[1:])))
     return findings
 
@@ -364,7 +365,7 @@ def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
     return [Finding("not a table", (), text, quote_option("--features", list(plan.used)), "error")]
 
 
-def _findings(plan: FeaturePlan, profile: Profile, source: Table) -> list[Finding]:
+def _findings(plan: FeaturePlan, profile: Profile, source: Table, duplicates: Sequence[Finding]) -> list[Finding]:
     """Return errors, warnings and notes about the columns, each with a remedy."""
     findings = list[Finding]()
 
@@ -399,10 +400,23 @@ def _findings(plan: FeaturePlan, profile: Profile, source: Table) -> list[Findin
             add("strays", [name], f"{name!r} has {n:,} {are} as missing: {', '.join(cells)}{more}.")
         if stats.remark and stats.kind in ("number", "date"):
             add("ambiguous", [name], f"{name!r}: {stats.remark}.")
-    codes = [c.name for c in plan.features if c.kind == "number" and _is_code(profile.columns[c.name])]
+    copies = {name for one in duplicates for name in one.columns[1:]}
+    numbers = [c.name for c in plan.features if c.kind == "number" and c.name not in copies]
+    codes = [name for name in numbers if _is_code(profile.columns[name])]
     if codes:
         text = f"Used as numbers, but possibly codes of categories: {join_names(codes)}."
-        add("codes", codes, text, quote_option("--one-hot", codes))
+        # Two codes make the same clusters as numbers and as categories.
+        level = "warning" if any(len(profile.columns[name].values or ()) > 2 for name in codes) else "note"
+        add("codes", codes, text, quote_option("--one-hot", codes), level)
+    has_id = any(c.role == "id" and c.reason != "row counter" for c in plan.columns)
+    entities = (
+        [] if has_id else [c.name for c in plan.columns if c.role == "left out" and _repeats_ids(profile, c.name)]
+    )
+    for name in entities[:1]:
+        stats = profile.columns[name]
+        n = round(stats.distinct_share * (stats.n_rows - stats.n_missing))
+        text = f"{name} repeats ({n:,} values in {plan.n_rows:,} rows), so several rows describe the same {name}."
+        add("repeated ids", [name], f"{text} To cluster these, make a table with one row per {name} first.")
     dates = [c.name for c in plan.features if c.kind == "date"]
     if dates:
         text = f"Dates used as features: {join_names(dates)}. Clusters that follow time do not carry over to new data."
@@ -423,9 +437,10 @@ def _missing_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
         add(missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
-    gone = [c.name for c in plan.columns if c.role == "left out" and c.reason.endswith("% missing")]
-    if gone:
-        add(gone, f"Left out {join_names(gone)}: more than 80% missing.")
+    for ending, reason in (("% missing", "more than 80% missing"), ("has no values", "no values")):
+        gone = [c.name for c in plan.columns if c.role == "left out" and c.reason.endswith(ending)]
+        if gone:
+            add(gone, f"Left out {join_names(gone)}: {reason}.")
     half = [c.name for c in plan.features if c.n_missing > plan.n_rows / 2 and len(c.categories) != 2]
     if half:
         text = f"More than half of the values are missing in {join_names(half)}."
@@ -454,7 +469,7 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         if stats.sentinel is not None and column.kind == "number" and not stats.sentinel.is_certain:
             suspects.setdefault(f"{stats.sentinel.value:g}", {})[column.name] = stats.sentinel.n_rows
     if words and plan.impute != "drop":
-        listed = join_names(f"{word!r} in {join_counts(counts)}" for word, counts in words.items())
+        listed = join_texts(f"{word!r} in {join_counts(counts)}" for word, counts in words.items())
         names = tuple(dict.fromkeys(name for n in words.values() for name in n))
         findings.append(Finding("missing", names, f"Counted as missing: {listed}.", level="note"))
     for value, counts in suspects.items():
@@ -467,11 +482,15 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
 
 def _is_code(profile: ColumnProfile) -> bool:
     """Return whether whole numbers are named and distributed like category codes."""
-    few_values = profile.values is not None and 2 < len(profile.values) <= _MAX_CATEGORIES
-    if (
-        profile.kind == "number"
-        and profile.integer
-        and re.search(r"(?:zip|zip_?code|postcode|postal_?code|plz)$", profile.name, re.I)
-    ):
-        return True
-    return few_values and profile.integer and profile.min >= 0 and _CODE_NAME.search(profile.name) is not None
+    few_values = profile.values is not None and 1 < len(profile.values) <= _MAX_CATEGORIES
+    return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and _is_code_name(profile.name)
+
+
+def _repeats_ids(profile: Profile, name: str) -> bool:
+    """Return whether a column identifies customers, devices and the like that have two or more rows on average."""
+    return is_id_name(name, strictly=True) and 0 < profile.columns[name].distinct_share <= 0.5
+
+
+def _is_code_name(name: str) -> bool:
+    """Return whether a name is that of a category code: region, DeptCode, manager_id."""
+    return _CODE_NAME.search(name) is not None or re.search(r"(?:^|[^A-Za-z])id$|[a-z]I[Dd]$", name) is not None
