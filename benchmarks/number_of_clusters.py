@@ -42,7 +42,7 @@ class Data(NamedTuple):
 
 
 def blobs(k: int, d: int, separation: float, seed: int) -> Floats:
-    """Draw 60 points around each of k centres that are at least ``separation`` standard deviations apart."""
+    """Draw 60 points around each of k centers that are at least ``separation`` standard deviations apart."""
     rng = np.random.default_rng([k, d, seed])
     side = 1.2 * separation * k ** (1 / d)
     centers = np.empty((0, d))

@@ -33,7 +33,7 @@ from allegiance.displays import (
     GalleryDisplay,
 )
 
-#: Four corners and a centre, as in the paper's figures.
+#: Four corners and a center, as in the paper's figures.
 CENTERS = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0], [3.0, 3.0]])
 
 
@@ -50,7 +50,7 @@ def contour_map() -> AffinityFieldDisplay:
 
 
 def heat_map() -> AffinityFieldDisplay:
-    """Draw the largest affinity in grey, lower being brighter."""
+    """Draw the largest affinity in gray, lower being brighter."""
     X, scorer = five_clusters()
     return AffinityFieldDisplay(scorer, X).plot(kind="heat")
 

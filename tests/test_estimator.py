@@ -491,9 +491,11 @@ class TestPersistence:
     @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
     def test_result_survives_with_its_kind_of_frame(self, library):
         X, labels = blobs(30, 2, 3)
-        result = euclidean(library.DataFrame({"a": X[:, 0], "b": X[:, 1]}), labels)
+        frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+        result = euclidean(frame, labels, calibration=2, top=2)
         copy = self.through_pickle(result)
         assert_same(copy, result)
+        np.testing.assert_array_equal(copy.trust, result.trust)
         assert isinstance(copy.frame(), library.DataFrame)
         assert copy.frame(details=True).equals(result.frame(details=True))
         assert repr(copy) == repr(result)

@@ -33,7 +33,7 @@ def prediction_strength(case: Case) -> Floats:
     """Return the prediction strength of each observation (n,) (Tibshirani and Walther 2005).
 
     Half of the points are clustered anew and label the other half: the share of a point's companions there, those of
-    its judged cluster, that get the label that the point gets. Mean over ten divisions, each half labelled once.
+    its judged cluster, that get the label that the point gets. Mean over ten divisions, each half labeled once.
     """
     rng = np.random.default_rng([case.seed, 3])
     n = case.X.shape[0]

@@ -247,26 +247,3 @@ class TestStandIn:
         rng = np.random.default_rng(3)
         X = np.vstack([rng.normal(size=(150, 2)) * [3, 0.3], rng.normal(size=(30, 2)) * 0.3 + [0, 3]])
         assert stand_in(X, AgglomerativeClustering(5).fit_predict(X)).name == "Ward's method"
-
-
-class TestParameters:
-    @pytest.mark.parametrize(
-        ("parameters", "error", "said"),
-        [
-            ({"n_resamples": 1}, ValueError, "n_resamples"),
-            ({"rows_per_subsample": 1}, ValueError, "rows_per_subsample"),
-            ({"size_prior": -1.0}, ValueError, "size_prior"),
-            ({"clusterer": KMeans}, TypeError, "clusterer"),
-            ({"clusterer": "kmeans"}, TypeError, "clusterer"),
-        ],
-    )
-    def test_that_make_no_sense(self, parameters, error, said):
-        with pytest.raises(error, match=said):
-            Calibration(**parameters).check()
-
-    def test_what_users_write(self):
-        assert Calibration.resolve(None) is None
-        assert Calibration.resolve(False) is None
-        assert Calibration.resolve(True).n_resamples is None
-        assert Calibration.resolve(7).n_resamples == 7
-        assert Calibration(clusterer=KMeans(3)).without_clusterer().clusterer is None
