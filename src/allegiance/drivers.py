@@ -285,9 +285,12 @@ class _Features:
         for one, head in zip(numbers, heads, strict=True):
             low, high = head.min(), head.max()
             dates = 19e6 < low <= high < 21e6 and ((head % 100 <= 31) & (head // 100 % 100 <= 12)).all()
-            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and high - low <= _MAX_YEARS
+            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and self._range(one) <= _MAX_YEARS
             seconds = 3e8 < low < 4.2e12 and (np.diff(self.matrix[:, one.at]) >= 0).all()
             one.is_counter |= bool(dates or years or seconds)
+
+    def _range(self, column: _Feature) -> float:
+        return float(np.ptp(self.matrix[:, column.at]) * self.spread[column.at])
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:

@@ -119,6 +119,20 @@ def test_numbers_that_may_mean_missing_are_flagged_and_kept(tmp_path, rows, valu
     assert sum(one.n_missing for one in plan.columns) == (20 if is_certain else 0)
 
 
+def test_no_answer_is_not_an_answer(tmp_path):
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        {"q1": rng.integers(1, 6, N), "income": rng.integers(200, 990, N) * 100, "age": rng.integers(18, 99, N)}
+    )
+    frame.loc[::7, "q1"], frame.loc[3::6, "income"], frame.loc[:2, "age"] = 99, 99999, 99
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    plan = propose(tmp_path / "t.csv")
+    assert [one.n_missing for one in plan.columns] == [18, 0, 0]
+    texts = [one.text for one in plan.findings if one.kind == "sentinel"]
+    assert texts[1] == "99999 may mean missing in income (20): it is much more frequent than other values."
+    assert len(texts) == 2
+
+
 def test_stray_cells_are_reported_with_their_lines(tmp_path, rows):
     rows[70][1] = "tall"
     lines = [HEADER, *rows[:10], ['"two\nlines"', *rows[10][1:]], *rows[11:]]
@@ -239,6 +253,8 @@ def test_what_is_not_a_table_is_refused(tmp_path, rows):
     plan = propose(write(tmp_path / "w.csv", wide))
     assert [one.kind for one in plan.findings if one.level == "error"] == ["not a table"]
     assert not propose(tmp_path / "w.csv", features="b").problems
+    settings = [["key", "value"], *([f"k{i}", "abc"[i % 3]] for i in range(30))]
+    assert "only 'value' of 2 columns" in propose(write(tmp_path / "s.csv", settings)).problems[0]
 
 
 def test_sentinels_are_missing_categories_too(tmp_path):
@@ -254,7 +270,8 @@ def test_json_keeps_digits_and_flattens_records(tmp_path):
     records = [{"key": ids[i], "size": {"w": i / 4, "h": i % 7}, "tags": ["a"], "ok": i % 2 == 0} for i in range(40)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, records)))
     (tmp_path / "t.json").write_text(json.dumps(records, indent=1))
-    for name in ("t.jsonl", "t.json"):
+    (tmp_path / "object.json").write_text(json.dumps({"count": 40, "data": records}, indent=1))
+    for name in ("t.jsonl", "t.json", "object.json"):
         table = open_table(tmp_path / name)
         assert table.read(["key"])["key"].to_pylist() == [str(one) for one in ids]
         plan = propose(table)

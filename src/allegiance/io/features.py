@@ -354,7 +354,8 @@ def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
     numbers = [column.n_missing for column in plan.features if column.kind != "category"]
     cells, gaps = plan.n_rows * max(len(numbers), 1), sum(numbers)
     reason = ""
-    if 0 < len(plan.used) < 2 and len(plan.columns) > 5 and source.format in ("csv", "xlsx"):
+    is_wide, is_category = len(plan.columns) > 5, plan.features and plan.features[0].kind == "category"
+    if len(plan.used) == 1 and (is_wide or is_category) and source.format in ("csv", "xlsx"):
         others = [f"{c.name} {c.reason}" for c in plan.columns if c.role == "left out"]
         reason = f"only {plan.used[0]!r} of {len(plan.columns)} columns can be used. {join_names(others, 3)}"
     elif gaps > cells / 2 and source.format in ("csv", "xlsx"):
@@ -473,7 +474,8 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         names = tuple(dict.fromkeys(name for n in words.values() for name in n))
         findings.append(Finding("missing", names, f"Counted as missing: {listed}.", level="note"))
     for value, counts in suspects.items():
-        why = "all other values are far away" if value == "0" else "no other value is negative"
+        why = "it is much more frequent than other values" if float(value) > 0 else "no other value is negative"
+        why = "all other values are far away" if value == "0" else why
         remedy = " ".join(quote_option("--missing", [f"{name}={value}"]) for name in counts)
         text = f"{value} may mean missing in {join_counts(counts)}: {why}."
         findings.append(Finding("sentinel", tuple(counts), text, remedy))

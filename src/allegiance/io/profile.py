@@ -63,6 +63,8 @@ _EXACT = float(1 << 53)
 _MIN_DISTINCT = 10
 #: Gap between a sentinel and the other numbers, relative to their range: certain, certain for 0, and suspect for 0.
 _GAP, _ZERO_GAP, _SUSPECT_GAP = 2.0, 5.0, 0.25
+#: The same for 99 among few values, such as answers from 1 to 5.
+_CODE_GAP = 5.0
 _ID_NAME = re.compile(
     r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
 )
@@ -458,9 +460,12 @@ class _Stats:
         for end in self.repeated_ends(values):
             value, n, gap = end.value, end.n_rows, end.gap
             is_nines = _NINES.fullmatch(f"{value:g}" if abs(value) < 1e5 else f"{value:.0f}") is not None
-            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0)
+            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0 or gap > _CODE_GAP)
             if enough and is_nines and (gap > 1 or (end.has_odd_sign and value <= -99)):
                 return Sentinel(value, n, True)
+            # Many answers of 99999 where all other incomes are rare.
+            if is_nines and value > 0 and varied and n >= max(10, 0.01 * self.count, 10 * end.next_count):
+                return Sentinel(value, n, False)
             if not varied or n < max(3, 0.005 * self.count):
                 continue
             if gap > (_ZERO_GAP if value == 0 else _GAP):
