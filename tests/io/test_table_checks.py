@@ -119,6 +119,12 @@ def test_numbers_that_may_mean_missing_are_flagged_and_kept(tmp_path, rows, valu
     assert sum(one.n_missing for one in plan.columns) == (20 if is_certain else 0)
 
 
+def test_numbers_with_units_are_named(tmp_path, rows):
+    lines = [[*row[:2], f"{row[2]} kg", f"{row[1]} {'cm' if i % 2 else 'in'}"] for i, row in enumerate(rows)]
+    (finding,) = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "mixed"], *lines])).findings
+    assert finding.text.startswith("Left out, because every number has a unit: weight ('kg').")
+
+
 def test_no_answer_is_not_an_answer(tmp_path):
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(

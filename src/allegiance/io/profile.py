@@ -64,7 +64,7 @@ _MIN_DISTINCT = 10
 #: Gap between a sentinel and the other numbers, relative to their range: certain, certain for 0, and suspect for 0.
 _GAP, _ZERO_GAP, _SUSPECT_GAP = 2.0, 5.0, 0.25
 #: The same for 99 among few values, such as answers from 1 to 5.
-_CODE_GAP = 5.0
+_CODE_GAP, _MIN_ANSWERS = 5.0, 30
 _ID_NAME = re.compile(
     r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
 )
@@ -460,7 +460,8 @@ class _Stats:
         for end in self.repeated_ends(values):
             value, n, gap = end.value, end.n_rows, end.gap
             is_nines = _NINES.fullmatch(f"{value:g}" if abs(value) < 1e5 else f"{value:.0f}") is not None
-            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0 or gap > _CODE_GAP)
+            is_answer = gap > _CODE_GAP and self.count >= _MIN_ANSWERS
+            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0 or is_answer)
             if enough and is_nines and (gap > 1 or (end.has_odd_sign and value <= -99)):
                 return Sentinel(value, n, True)
             # Many answers of 99999 where all other incomes are rare.

@@ -168,7 +168,7 @@ def _number_pattern(decimal: str) -> str:
     number = rf"(?P<whole>{groups}|\d+)?(?:{re.escape(decimal)}(?P<fraction>\d*))?(?P<power>[eE][+-]?\d+)?"
     sign, space = r"[+\-\x{2212}]?", "[ \u00a0\u202f]*"
     amount = rf"(?P<sign>{sign}){space}{_CURRENCY}{space}(?P<inner>{sign}){number}{space}"
-    scale = rf"(?P<scale>%|{'|'.join(_SCALES)})?"
+    scale = rf"(?:(?P<scale>%|{'|'.join(_SCALES)})\.?)?"
     return rf"^(?P<open>\(?){space}{amount}{scale}{space}{_CURRENCY}{space}(?P<close>\)?)$"
 
 
@@ -244,11 +244,6 @@ def read_days(texts: Any, order: str) -> Any:
 def _digits(texts: Any) -> FloatArray:
     """Return texts of digits as numbers, others as NaN."""
     return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
-
-
-def parse_number(text: str, decimal: str = ".") -> float | None:
-    """Return a text as a number, None if it is not a number."""
-    return read_numbers(pa.array([text], pa.string()), decimal)[0].as_py()
 
 
 def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
