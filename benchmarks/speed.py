@@ -105,9 +105,9 @@ def served(n: int) -> list[Row]:
         scorer = AffinityScorer(influence="euclidean").fit(X, labels)
         scorer.prepare()
         ours, theirs = (np.array([_seconds(f, X[[i]]) for i in range(n)]) for f in (scorer.affinity, means.transform))
-        middle, known = float(np.median(ours)), float(np.median(theirs))
+        middle, peer = float(np.median(ours)), float(np.median(theirs))
         what = f"one row, k = {k}, d = {d}"
-        rows.append(limit_row(f"{what}: median (KMeans.transform {1e3 * known:.2g} ms)", middle, "s", limit))
+        rows.append(limit_row(f"{what}: median (KMeans.transform {1e3 * peer:.2g} ms)", middle, "s", limit))
         rows.append(limit_row(f"{what}: 99th percentile", float(np.quantile(ours, 0.99)), "s", 2.0 * middle))
     return rows
 

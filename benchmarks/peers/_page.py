@@ -59,8 +59,10 @@ def _memory(known: Known, scenes: Sequence[Scene]) -> str:
         for stage in task.stages:
             cells = []
             for scene in scenes:
-                found = known.find(task.name, stage.name, scene)
-                cells.append(f"{found.megabytes:,.0f}" if found is not None and found.outcome == "done" else "")
+                measurement = known.find(task.name, stage.name, scene)
+                cells.append(
+                    f"{measurement.megabytes:,.0f}" if measurement is not None and measurement.outcome == "done" else ""
+                )
             rows.append([f"{task.title}, {stage.name}", *cells])
     return markdown_table(["MB", *map(_scene_title, scenes)], [row for row in rows if any(row[1:])])
 

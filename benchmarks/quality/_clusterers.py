@@ -71,8 +71,8 @@ def _consecutive(labels: Ints, predict: Callable[[Floats], Ints], model: object)
     table[names] = np.arange(names.size)
 
     def relabeled(rows: Floats) -> Ints:
-        found = np.asarray(predict(rows), dtype=np.intp)
-        known = found < table.size
-        return np.where(known, table[np.where(known, found, 0)], -1)
+        codes = np.asarray(predict(rows), dtype=np.intp)
+        known = codes < table.size
+        return np.where(known, table[np.where(known, codes, 0)], -1)
 
     return Clustering(table[labels], relabeled, model)
