@@ -28,8 +28,8 @@ _MAX_ENTRIES = 2_000_000
 _REPLICATION_ERROR, _CLUSTER_ERROR = 0.005, 0.01
 #: Subsample size limits in rows: at least this many, this many per cluster, and for clusterers that depend on it.
 _SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
-#: Rows and entries of the sample that subsamples are drawn from.
-_SAMPLE_ROWS, _SAMPLE_ENTRIES = 20_000, 4_000_000
+#: Most entries of the sample that subsamples are drawn from, unless it needs more for two subsamples.
+_SAMPLE_ENTRIES = 4_000_000
 #: Coverage of the prediction interval, and the number of labels that replicate or fail together (on the tuning
 #: populations). A replication rate this close to 1 cannot be told from 1.
 _LEVEL, _DESIGN_EFFECT, _NEAR_ONE = 0.9, 8.0, 0.99
@@ -107,9 +107,8 @@ class Calibration(Parameters):
         if self.rows_per_subsample is not None and check_count(self.rows_per_subsample, "rows_per_subsample") < 2:
             raise ValueError("rows_per_subsample must be at least 2, got 1.")
         check_number(self.size_prior, "size_prior", low=0.0, closed=True)
-        if self.clusterer is None:
-            return
-        as_clusterer(self.clusterer)
+        if self.clusterer is not None:
+            as_clusterer(self.clusterer)
 
     def max_rows(self, k: int, clusterer: Any = None) -> int:
         """Return the largest subsample size for ``k`` clusters."""
@@ -118,7 +117,7 @@ class Calibration(Parameters):
 
     def n_rows(self, k: int, n_features: int = 1) -> int:
         """Return the size of the sample that subsamples are drawn from."""
-        affordable = min(_SAMPLE_ROWS, _SAMPLE_ENTRIES // max(n_features, 1))
+        affordable = min(2 * _DENSITY_ROWS, _SAMPLE_ENTRIES // max(n_features, 1))
         return max(2 * self.max_rows(k), 0 if self.rows_per_subsample else affordable)
 
 
