@@ -30,9 +30,8 @@ _REPLICATION_ERROR, _CLUSTER_ERROR = 0.005, 0.01
 _SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
 #: Most entries of the sample that subsamples are drawn from, unless it needs more for two subsamples.
 _SAMPLE_ENTRIES = 4_000_000
-#: Coverage of the prediction interval, and the number of labels that replicate or fail together (on the tuning
-#: populations). A replication rate this close to 1 cannot be told from 1.
-_LEVEL, _DESIGN_EFFECT, _NEAR_ONE = 0.9, 8.0, 0.99
+#: Coverage of the prediction interval, and a replication rate that cannot be told from 1.
+_LEVEL, _NEAR_ONE = 0.9, 0.99
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,13 +163,14 @@ class Replication(NamedTuple):
     def interval(self) -> tuple[float, float]:
         """90% prediction interval for the share in one independent sample; it may exceed 0 and 1.
 
-        The truth lies somewhere near the two comparisons, so their difference d adds d^2 / 2 to the variance, as for
+        The mean variance of the comparisons counts twice: a replicate varies, and so does the sample that the rate is
+        estimated from. The truth lies somewhere near the two comparisons, so their difference d adds d^2 / 2, as for
         two independent estimates.
         """
         share, variances = self.share, [x.var(ddof=1) for x in (self.shares, self.kept) if x.size > 1]
         if not variances:
             return share - 1.0, share + 1.0
-        variance = np.mean(variances) + self.disagreement**2 / 2.0
+        variance = 2.0 * np.mean(variances) + self.disagreement**2 / 2.0
         half = float(self._half_width(variance, np.array(share), np.count_nonzero(self.times)))
         return share - half, 1.0 if share >= _NEAR_ONE else share + half
 
@@ -180,17 +180,16 @@ class Replication(NamedTuple):
         sizes = np.bincount(codes[inner], minlength=k)
         rates = np.bincount(codes[inner], self.rate[inner], k) / np.maximum(sizes, 1)
         by_subsample = _cluster_rates(codes, self.new, k)
-        variance = by_subsample.var(axis=0, ddof=1) / 2.0 if len(self.new) > 1 else np.ones(sizes.size)
+        variance = by_subsample.var(axis=0, ddof=1) if len(self.new) > 1 else np.ones(sizes.size)
         return np.minimum(self._half_width(variance, rates, sizes), 1.0)
 
     def _half_width(self, variance: Any, rate: FloatArray, n: Any) -> Any:
         """Return the half-width of an interval from the variance over subsamples and that of n labels.
 
-        A sample has twice the rows of a half, so half of the variance of the difference of two halves is that of two
-        samples. Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
+        Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
         """
         smoothed = (rate * n + 1.0) / (n + 2.0)
-        labels = _DESIGN_EFFECT * smoothed * (1.0 - smoothed) / np.maximum(n, 1)
+        labels = smoothed * (1.0 - smoothed) / np.maximum(n, 1)
         return stdtrit(max(len(self.new) - 1, 1), (1 + _LEVEL) / 2) * np.sqrt(variance + labels)
 
     @property

@@ -11,6 +11,7 @@ from itertools import chain, product, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
@@ -106,7 +107,8 @@ def refit_known(
 ) -> StandIn:
     """Refit the clusterer that the user passed on at most ``max_rows`` rows, and compare its clusters with the labels.
 
-    Labels that differ from its clusters no more than these differ under two seeds are reproduced.
+    Labels are reproduced, too, if they are an optimum of k-means or a mixture, or if they differ from its clusters no
+    more than these differ under other seeds.
     """
     search = _Search(rows, codes, n_total, max_rows)
     if is_pairwise(clusterer):
@@ -119,8 +121,8 @@ def refit_known(
             labels = search.labels(clusterer, seed=None)
         except Exception:  # replicates report what it raises
             return StandIn(clusterer, name, np.nan, True, is_known=True)
-        choice = search.judge(_Candidate(name, clusterer, labels))[0]
-        reproduces = choice.ari >= _REPRODUCED or search.varies_as_much(choice)
+        choice = search.judge(_Candidate(name, clusterer, labels, search.kept_labels(clusterer)))[0]
+        reproduces = choice.reproduces or choice.ari >= _REPRODUCED or search.varies_as_much(choice)
         return replace(choice, reproduces=reproduces, is_known=True)
 
 
@@ -332,6 +334,18 @@ class _Search:
         if rows is not self.few:
             clusterer = make_pipeline(StandardScaler(), clusterer)
         yield _Candidate(f"{name} (eps={best[1]:.3g}, min_samples={best[2]})", clusterer, labels)
+
+    def kept_labels(self, clusterer: Any) -> AnyArray | None:
+        """Return the clusters of k-means or a mixture that starts at the user's labels; None for other clusterers."""
+        last, rows = clusterer, self.few
+        try:
+            if hasattr(clusterer, "steps"):
+                last, rows = clusterer[-1], clone(clusterer[:-1]).fit_transform(rows)
+            start = next(name for name in ("init", "means_init") if name in last.get_params())
+            started = clone(last).set_params(**{start: _means(rows, self.own), "n_init": 1})
+            return np.asarray(started.fit_predict(rows))
+        except Exception:  # it has no such parameter, or the number of clusters differs
+            return None
 
     def varies_as_much(self, choice: StandIn) -> bool:
         """Tell whether the labels differ from runs of a randomized clusterer no more than the runs from each other."""
