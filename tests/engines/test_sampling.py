@@ -142,9 +142,8 @@ def test_samples_that_are_not_kept_are_drawn_again(rng, k):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(
-    ("max_samples", "largest_bias"), [(200, 0.15), pytest.param(4000, 0.02, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("max_samples", "largest_bias"), [(200, 0.15), (4000, 0.02)])
 def test_few_samples_of_banks_give_no_biased_shares(max_samples, largest_bias):
     """Over 200 seeds the mean share is the true one; a round that is cut in a block leaves out weighted samples.
 

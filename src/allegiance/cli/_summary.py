@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allegiance._core.json_values import json_value
@@ -41,6 +41,12 @@ class Facts(NamedTuple):
     """The rows to review: an Arrow table."""
     columns: Sequence[str] = ()
     """The columns of the printed review list."""
+
+    def with_damaged(self, damaged: Mapping[str, str]) -> Facts:
+        """Add a problem for each damaged input file."""
+        lines = [reason if file in reason else f"{file}: {reason}" for file, reason in damaged.items()]
+        texts = [f"Skipped an input file. {' '.join(line.split())}" for line in lines]
+        return self._replace(problems=[*texts, *self.problems])
 
     def with_review(self, review: Any, first: Sequence[str], names: dict[str, str]) -> Facts:
         """Add the rows to review, whose last column is their order; the list shows ``first`` and the main scores."""
