@@ -28,13 +28,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import AffinityResult, AffinityScorer, affinity
+from allegiance import AffinityResult, AffinityScorer
 from allegiance.domains import Polytope
 from allegiance.engines import ENGINES
 from allegiance.influence import KL, Weights
+from scenes import euclidean
 
-#: The paper's distance.
-euclidean = partial(affinity, influence="euclidean")
 Scorer = partial(AffinityScorer, influence="euclidean")
 
 IRIS = load_iris().data
