@@ -28,13 +28,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import AffinityResult, AffinityScorer, affinity
+from allegiance import AffinityResult, AffinityScorer
 from allegiance.domains import Polytope
 from allegiance.engines import ENGINES
 from allegiance.influence import KL, Weights
+from scenes import euclidean
 
-#: The paper's distance.
-euclidean = partial(affinity, influence="euclidean")
 Scorer = partial(AffinityScorer, influence="euclidean")
 
 IRIS = load_iris().data
@@ -538,7 +537,7 @@ class TestSplitting:
             other, _ = scene(name, n_jobs=n_jobs)
             assert_same(other.affinity(points), expected)
 
-    @pytest.mark.parametrize("name", ["exact, reduced", "shared", "walk", "whole space, simplex"])
+    @each_scene
     def test_called_from_a_thread_pool(self, name):
         scorer, points = scene(name, n_jobs=2)
         expected = clone(scorer).fit(*blobs(120, SCENES[name]["d"], SCENES[name]["k"])).affinity(points)
