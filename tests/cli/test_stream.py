@@ -103,6 +103,19 @@ def test_parts_of_another_run_are_replaced_only_on_request(parts, tmp_path):
     assert "was not written by allegiance" in text
 
 
+@pytest.mark.parametrize("output", ["memory://bucket/scored.csv", "memory://bucket/scored/"])
+def test_a_remote_output_that_was_deleted_is_not_up_to_date(output, parts, tmp_path):
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    words = ["score", parts, "--model", tmp_path / "m.model", "-o", output, "--if-exists", "update"]
+    assert "up to date" not in call(*words).stderr
+    assert "up to date" in call(*words).stderr
+    store.rm(f"{output}0.parquet" if output.endswith("/") else output)
+    assert "up to date" not in call(*words).stderr
+    assert pd.concat([pd.read_parquet(f"{output}{i}.parquet") for i in range(3)] if output.endswith("/") else
+                     [pd.read_csv(output)])["id"].nunique() == 900  # fmt: skip
+    store.rm("/bucket", recursive=True)
+
+
 def test_damaged_files_are_named_or_skipped(parts, tmp_path):
     content = bytearray((parts / "1.parquet").read_bytes())
     content[4:2000] = bytes(1996)

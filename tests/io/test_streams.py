@@ -393,6 +393,30 @@ def test_long_files_give_several_parts(scorer, table, tmp_path, monkeypatch):
     assert [name for _, ids in sorted(rows.items()) for name in ids] == [f"p{i:05d}" for i in range(N)]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on open files")
+def test_a_folder_may_have_more_files_than_a_process_may_open(scorer, data, tmp_path):
+    import resource
+
+    (tmp_path / "in").mkdir()
+    for number in range(40):
+        data[number : number + 2].to_parquet(tmp_path / "in" / f"{number:02}.parquet")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 30, hard))
+    try:
+        done = score_stream(tmp_path / "in", scorer, f"{tmp_path / 'out'}/", columns=COLUMNS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert done.rows == 80
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(data, tmp_path):
+    data.to_parquet(tmp_path / "a.parquet", row_group_size=100)
+    table = open_table(tmp_path / "a.parquet")
+    data.head(300).to_parquet(tmp_path / "a.parquet", row_group_size=100)
+    with pytest.raises(TableError, match=r"a\.parquet was changed by another program"):
+        table.read()
+
+
 def test_only_one_run_writes_a_folder(scorer, table, tmp_path):
     with (
         PartitionedSink(tmp_path / "out"),

@@ -194,10 +194,10 @@ class ScatterSums(NamedTuple):
     resolution: float
     """The relative deviation below which a column varies by rounding only."""
 
-    def plus(self, other: ScatterSums) -> ScatterSums:
+    def merge(self, other: ScatterSums) -> ScatterSums:
         """Return the sums over both sets of points."""
-        products: Any = self.products.plus(cast("Any", other.products))
-        squares: Any = None if self.squares is None else self.squares.plus(cast("Any", other.squares))
+        products: Any = self.products.merge(cast("Any", other.products))
+        squares: Any = None if self.squares is None else self.squares.merge(cast("Any", other.squares))
         return ScatterSums(self.sizes + other.sizes, products, squares, max(self.resolution, other.resolution))
 
     def whitening(self, centers: FloatArray, *, symmetric: bool) -> FloatArray:
@@ -266,7 +266,8 @@ def scatter_sums(
     sizes = np.bincount(codes[codes >= 0], minlength=centers.shape[0]).astype(np.float64)
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
     if not correlated or d > MOST_CORRELATED:
-        return ScatterSums(sizes, _squared_residuals(X, codes, centers, largest), None, resolution)
+        squares = _squared_residuals(X, codes, centers, largest, coarse=d <= MOST_CORRELATED)
+        return ScatterSums(sizes, squares, None, resolution)
     parts: dict[int, tuple[ExactProducts, ExactProducts | ExactSums]] = {}
 
     def work(rows: slice) -> None:
@@ -284,7 +285,7 @@ def scatter_sums(
 
     with on_one_thread():
         for_row_blocks(work, X.shape[0], threads, products=X.shape[0] * d * d, blocks_per_thread=1)
-    products, squares = (reduce(type(sums[0]).plus, sums) for sums in zip(*parts.values(), strict=True))
+    products, squares = (reduce(type(sums[0]).merge, sums) for sums in zip(*parts.values(), strict=True))
     return ScatterSums(sizes, products, squares, resolution)
 
 
@@ -299,13 +300,15 @@ def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, R
             yield part[members], X[start : start + chunk][members]
 
 
-def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray, largest: FloatArray) -> ExactSums:
+def _squared_residuals(
+    X: Rows, codes: AnyArray, centers: FloatArray, largest: FloatArray, *, coarse: bool
+) -> ExactSums:
     """Return the sums (1, d) of the squared residuals of each column, bounded by ``largest`` (d,)."""
     if is_sparse(X):
         return _sparse_squared_residuals(X, codes, centers)
     sums = [np.empty((0, X.shape[1]))]
     for part, rows in _members(X, codes, min(_BLOCK // X.shape[1] + 1, MAX_PRODUCT_ROWS)):
-        sums.append(block_squares(dense(rows) - centers[part], largest))
+        sums.append(block_squares(dense(rows) - centers[part], largest, coarse=coarse))
     return _exact_sum(np.concatenate(sums))
 
 
@@ -329,7 +332,7 @@ def _sparse_squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> 
         sums.append(_exact_sum(entries))
     # Entries of zero are not listed: their squared residuals are those of the centers, as often as they are absent.
     top, digits = ExactSums.of(centers**2, np.arange(len(centers)), len(centers))
-    return reduce(ExactSums.plus, [*sums, ExactSums(top, (digits * absent).sum(axis=1, keepdims=True))])
+    return reduce(ExactSums.merge, [*sums, ExactSums(top, (digits * absent).sum(axis=1, keepdims=True))])
 
 
 def _scales(

@@ -203,21 +203,29 @@ def open_parquet(path: str) -> Part:
     """
     # Local files are read page by page, which takes half the memory; remote ones by whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
-    with wrap_errors(f"{path} is not a Parquet file, or it is damaged."):
-        file = pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
-    groups = range(file.metadata.num_row_groups)
-    starts = [0, *accumulate(file.metadata.row_group(group).num_rows for group in groups)]
+
+    # Opened for each pass, since a folder may have more files than a process may keep open.
+    def reader() -> Any:
+        return pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
+
+    with wrap_errors(f"{path} is not a Parquet file, or it is damaged."), reader() as source:
+        schema, metadata = source.schema_arrow, source.metadata
+    groups = range(metadata.num_row_groups)
+    starts = [0, *accumulate(metadata.row_group(group).num_rows for group in groups)]
 
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
-        for group in groups[max(0, bisect_right(starts, start) - 1) :]:
-            batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
-            try:
-                yield from drop_first_rows(batches, max(0, start - starts[group]))
-            except (pa.ArrowException, OSError) as error:
-                place = f"row group {group} of {len(groups)} (rows {starts[group]:,} to {starts[group + 1] - 1:,})"
-                raise TableError(f"{path} is damaged in {place}. {error}") from error
+        with reader() as file:
+            if not file.metadata.equals(metadata):
+                raise TableError(f"{path} was changed by another program while it was being read: run again.")
+            for group in groups[max(0, bisect_right(starts, start) - 1) :]:
+                batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
+                try:
+                    yield from drop_first_rows(batches, max(0, start - starts[group]))
+                except (pa.ArrowException, OSError) as error:
+                    place = f"row group {group} of {len(groups)} (rows {starts[group]:,} to {starts[group + 1] - 1:,})"
+                    raise TableError(f"{path} is damaged in {place}. {error}") from error
 
-    return Part(path, "parquet", file.schema_arrow, int(file.metadata.num_rows), read)
+    return Part(path, "parquet", schema, int(metadata.num_rows), read)
 
 
 def open_arrow(path: str) -> Part:
@@ -281,9 +289,7 @@ def open_json(path: str) -> Part:
                     return Part.of(path, table, "jsonl", written=True)
         with open_bytes(path) as stream:
             text = bytes(stream.read()).decode("utf-8-sig")
-        # Numbers stay text: the profile sets their type, and identifiers keep all digits.
-        parse = partial(json.loads, parse_int=str, parse_float=str, parse_constant=str)
-        records = parse(text) if is_array else [parse(line) for line in text.splitlines() if line.strip()]
+        records = _read_records(text)
     if not all(isinstance(record, dict) for record in records):
         raise TableError(f"{path} holds {type(records[0]).__name__}s: a table needs one JSON object per row.")
     rows = [_flat_record(record) for record in records]
@@ -298,6 +304,20 @@ def open_json(path: str) -> Part:
         listed = ", ".join(map(repr, nested[:5]))
         part.warnings.append((f"{path}: ignored nested values in {listed}. Extract them into columns to use them.", ""))
     return part
+
+
+def _read_records(text: str) -> list[Any]:
+    """Return the values of JSON lines, of one array, or of the only list in one object, as web services send it."""
+    # Numbers stay text: the profile sets their type, and identifiers keep all digits.
+    parse = partial(json.loads, parse_int=str, parse_float=str, parse_constant=str)
+    try:
+        value = parse(text)
+    except json.JSONDecodeError:
+        return [parse(line) for line in text.splitlines() if line.strip()]
+    if isinstance(value, dict):
+        lists = [inner for inner in value.values() if isinstance(inner, list) and inner and isinstance(inner[0], dict)]
+        return lists[0] if len(lists) == 1 else [value]
+    return value if isinstance(value, list) else [value]
 
 
 def _keeps_digits(column: Any) -> bool:
