@@ -538,7 +538,7 @@ class TestSplitting:
             other, _ = scene(name, n_jobs=n_jobs)
             assert_same(other.affinity(points), expected)
 
-    @pytest.mark.parametrize("name", ["exact, reduced", "shared", "walk", "whole space, simplex"])
+    @each_scene
     def test_called_from_a_thread_pool(self, name):
         scorer, points = scene(name, n_jobs=2)
         expected = clone(scorer).fit(*blobs(120, SCENES[name]["d"], SCENES[name]["k"])).affinity(points)
