@@ -95,7 +95,7 @@ def _shared_length(paths: Sequence[Sequence[str]]) -> int:
 
 
 class PartitionedSink:
-    """A folder of output files, each with a record of the run that wrote it.
+    """A folder of Parquet files, each with a record of the run that wrote it.
 
     A part is finished when its record belongs to this run, and the file has the recorded size. Files appear
     complete or not at all, so a run may be killed at any time and started again.
@@ -107,24 +107,23 @@ class PartitionedSink:
     if_exists
         How to treat parts of another run: "error" raises, "update" replaces them, "replace" also replaces finished
         parts of this run.
-    ending
-        The format of the files.
     metadata
         As in :func:`allegiance.io.open_sink`.
     """
+
+    #: The format of the files.
+    format = "parquet"
 
     def __init__(
         self,
         folder: str | os.PathLike[str],
         *,
         if_exists: str = "error",
-        ending: str = ".parquet",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = os.fspath(folder).rstrip("/" + os.sep) + "/"
-        self.if_exists, self._ending, self._metadata = if_exists, ending, metadata
+        self.if_exists, self._metadata = if_exists, metadata
         self._stack = ExitStack()
-        open_sink(f"part{ending}", force=True)  # raises if the ending is unknown
         if is_url(self.path):
             filesystem_of(self.path)
         elif os.path.isdir(self.path) and not os.path.isdir(self.path + RECORDS) and os.listdir(self.path):
@@ -132,14 +131,9 @@ class PartitionedSink:
         elif os.path.exists(self.path.rstrip("/")) and not os.path.isdir(self.path):
             raise TableError(f"{self.path} is a file: name a folder.")
 
-    @property
-    def format(self) -> str:
-        """The format of the files."""
-        return open_sink(f"part{self._ending}", force=True).format
-
     def check(self, fields: Any) -> None:
         """Raise if the format cannot store a column."""
-        open_sink(f"part{self._ending}", force=True).check(fields)
+        open_sink("part.parquet", force=True).check(fields)
 
     def __enter__(self) -> PartitionedSink:
         if not is_url(self.path):
@@ -162,7 +156,7 @@ class PartitionedSink:
 
     def file_of(self, part: Partition) -> str:
         """Return the output path of a part."""
-        return f"{self.path}{part.name}{self._ending}"
+        return f"{self.path}{part.name}.parquet"
 
     def find(self, part: Partition, run: Mapping[str, Any]) -> FinishedPart | None:
         """Return the record of a finished part of this run, or None if the part must be written."""
