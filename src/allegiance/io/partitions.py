@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from allegiance._core.validation import require
+from allegiance.results import Summary
 
 from .files import TEMPORARY, TableError, filesystem_of, is_url, read_file, stamp, write_whole
 from .sinks import Sink, open_sink
@@ -38,14 +39,14 @@ class Partition(NamedTuple):
     """The row after its last one; None for the end of the file."""
 
 
-class FinishedPart(NamedTuple):
-    """The record of a finished part."""
+class ScoredPart(NamedTuple):
+    """The rows of a finished part."""
 
     rows: int
-    summary: str
-    """The summary of its rows, as JSON."""
+    """Their number."""
+    summary: Summary
     review: pa.Table | None
-    """Its first rows to review."""
+    """The first ones to review, if a list was requested."""
 
 
 def is_folder(path: str) -> bool:
@@ -158,8 +159,8 @@ class PartitionedSink:
         """Return the output path of a part."""
         return f"{self.path}{part.name}.parquet"
 
-    def find(self, part: Partition, run: Mapping[str, Any]) -> FinishedPart | None:
-        """Return the record of a finished part of this run, or None if the part must be written."""
+    def find(self, part: Partition, run: Mapping[str, Any], empty: Summary) -> ScoredPart | None:
+        """Return a part that this run has finished, or None if it must be written; ``empty`` summarizes no rows."""
         if self.if_exists == "replace":
             return None
         file = self.file_of(part)
@@ -177,7 +178,7 @@ class PartitionedSink:
             if same and values["size"] == size:
                 review = values["review"]
                 rows = None if review is None else pa.ipc.open_stream(base64.b64decode(review)).read_all()
-                return FinishedPart(values["rows"], values["summary"], rows)
+                return ScoredPart(values["rows"], empty.from_json(values["summary"]), rows)
         except (ValueError, KeyError, TypeError, pa.ArrowException):
             pass
         if self.if_exists == "error" and size is not None:
@@ -192,21 +193,21 @@ class PartitionedSink:
         write_whole(self._record_of(part), json.dumps({"run": self._digest(part, run), "size": None}).encode())
         return open_sink(self.file_of(part), force=True, metadata=self._metadata)
 
-    def finish(self, part: Partition, run: Mapping[str, Any], rows: int, summary: str, review: pa.Table | None) -> None:
+    def finish(self, part: Partition, run: Mapping[str, Any], done: ScoredPart) -> None:
         """Write the record of a part after its file is complete."""
         packed = None
-        if review is not None:
+        if done.review is not None:
             buffer = pa.BufferOutputStream()
-            with pa.ipc.new_stream(buffer, review.schema) as writer:
-                writer.write_table(review)
+            with pa.ipc.new_stream(buffer, done.review.schema) as writer:
+                writer.write_table(done.review)
             packed = base64.b64encode(buffer.getvalue().to_pybytes()).decode()
         values = {
             "run": self._digest(part, run),
             "source": part.table.where,
             "start": part.start,
-            "rows": rows,
+            "rows": done.rows,
             "size": _size(self.file_of(part)),
-            "summary": summary,
+            "summary": done.summary.to_json(),
             "review": packed,
         }
         write_whole(self._record_of(part), json.dumps(values).encode())
