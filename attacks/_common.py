@@ -1,4 +1,4 @@
-"""What attacks share: what one is and counts, processes, saved scorers, and runs that score a table."""
+"""Shared by all attacks: their description, counts, processes, saved scorers, and runs that score a table."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ MODULES = {
 
 @dataclass
 class Tally:
-    """What became of the attempts of an attack."""
+    """The outcomes of an attack."""
 
     held: Counter[str] = field(default_factory=Counter)
-    """Attempts after which the promise held, by what happened."""
+    """Attempts that kept the promise, by outcome."""
     broken: list[str] = field(default_factory=list)
-    """What happened in the others, with all that is needed to see it again."""
+    """Descriptions of attempts that broke it, with everything needed to repeat them."""
     skipped: str | None = None
-    """Why the attack could not be made here."""
+    """Why the attack cannot run here."""
 
     @property
     def attempts(self) -> int:
-        """How many there were."""
+        """The number of attempts."""
         return self.held.total() + len(self.broken)
 
 
@@ -68,13 +68,13 @@ class Attack:
     Attributes
     ----------
     name
-        What its table calls it.
+        The name in the table.
     promise
-        What must hold after every attempt.
+        The statement that must hold after every attempt.
     full, short
-        How many attempts a whole run makes, and how many the slow tests make.
+        Number of attempts in a full run and in the slow tests.
     make
-        Makes so many attempts with random numbers from a generator, in an empty folder.
+        Makes a number of attempts with random numbers from a generator, in an empty folder.
     """
 
     name: str
@@ -86,17 +86,17 @@ class Attack:
 
 def load(name: str) -> Attack:
     """Return an attack by its name."""
-    found: Attack = import_module(f"attacks.{MODULES[name]}").ATTACKS[name]
-    return found
+    attack: Attack = import_module(f"attacks.{MODULES[name]}").ATTACKS[name]
+    return attack
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """Return the random numbers of one attack: the same whether the others are made or not."""
+    """Return the random numbers of one attack, which do not depend on the other attacks."""
     return np.random.default_rng([seed, *name.encode()])
 
 
-#: Longer than any of them takes on a busy machine: one that is not done by then hangs.
-PATIENCE = 180.0
+#: Seconds after which a process counts as hanging, even on a busy machine.
+TIMEOUT = 180.0
 
 
 def start(*words: str, **settings: Any) -> subprocess.Popen[str]:
@@ -106,10 +106,10 @@ def start(*words: str, **settings: Any) -> subprocess.Popen[str]:
     )
 
 
-def finish(child: subprocess.Popen[str], patience: float = PATIENCE) -> tuple[int | None, str]:
-    """Wait for a process; return its exit status, None if it hung and was killed, and what it wrote."""
+def finish(child: subprocess.Popen[str], timeout: float = TIMEOUT) -> tuple[int | None, str]:
+    """Wait for a process; return its exit status (None if it hung and was killed) and its output."""
     try:
-        out, err = child.communicate(timeout=patience)
+        out, err = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         child.kill()
         out, err = child.communicate()
@@ -118,7 +118,7 @@ def finish(child: subprocess.Popen[str], patience: float = PATIENCE) -> tuple[in
 
 
 def command(*words: str | Path) -> list[str]:
-    """Return what runs the command line of the package."""
+    """Return the Python arguments that run the command line of the package."""
     return ["-c", "from allegiance.cli import main; main()", *map(str, words)]
 
 
@@ -126,14 +126,14 @@ _IRIS = load_iris()
 
 
 class Saved(NamedTuple):
-    """A scorer, and rows it can score."""
+    """A scorer and rows that it can score."""
 
     scorer: AffinityScorer
     rows: Any
 
 
 def saved_scorers() -> dict[str, Saved]:
-    """Return a scorer of each kind, by name; between them they hold every kind of object that files can hold."""
+    """Return a scorer of each kind by name; together they contain every kind of object that a file can hold."""
     X = _IRIS.data[::3]
     sparse = sp.csr_array(np.where(X > 1.5, X, 0.0))
     settings: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -162,7 +162,7 @@ def saved_scorers() -> dict[str, Saved]:
 
 
 def leaves(state: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the way to every value of a state that is not a dict."""
+    """Yield the path to every value of a state that is not a dict."""
     for name, value in state.items():
         if isinstance(value, dict):
             yield from leaves(value, (*path, name))
@@ -170,17 +170,17 @@ def leaves(state: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
             yield (*path, name)
 
 
-def found(state: dict[str, Any], path: tuple[str, ...]) -> Any:
+def get_value(state: dict[str, Any], path: tuple[str, ...]) -> Any:
     """Return one value of a state."""
     for name in path:
         state = state[name]
     return state
 
 
-def replaced(state: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+def with_value(state: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
     """Return a state with one value replaced."""
     name, *rest = path
-    return state | {name: replaced(state[name], tuple(rest), value) if rest else value}
+    return state | {name: with_value(state[name], tuple(rest), value) if rest else value}
 
 
 ROWS = 6_000
@@ -214,7 +214,7 @@ def score(table: Path, scorer: Path, out: Path, batch_rows: int, details: bool =
 
 
 def run(*arguments: Any) -> Any:
-    """Start a process that scores."""
+    """Start a scoring process."""
     child = CONTEXT.Process(target=score, args=arguments)
     child.start()
     return child

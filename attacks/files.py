@@ -1,4 +1,4 @@
-"""Saved scorers that are damaged, and saved scorers whose contents were made to do harm."""
+"""Damaged saved scorers, and saved scorers with crafted contents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from allegiance import load
 from allegiance.io.saved import write_state
 
-from ._common import Attack, Saved, Tally, finish, found, leaves, replaced, saved_scorers, start
+from ._common import Attack, Saved, Tally, finish, get_value, leaves, saved_scorers, start, with_value
 
 
 def damaged_files(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
@@ -41,7 +41,7 @@ def damaged_files(attempts: int, rng: np.random.Generator, folder: Path) -> Tall
 
 
 def _damaged(content: bytes, other: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
-    """Return what was done to a file, and what is left of it; ``other`` is another file of the kind."""
+    """Return the kind of damage and the damaged file; ``other`` is another file of the same kind."""
     start, stop = np.sort(rng.integers(0, len(content), 2)).tolist()
     kind = ("flips", "truncation", "splice", "other file", "zeros")[int(rng.integers(5))]
     if kind == "flips":
@@ -61,11 +61,11 @@ def _damaged(content: bytes, other: bytes, rng: np.random.Generator) -> tuple[st
     return kind, content[:start] + bytes(stop - start) + content[stop:]
 
 
-#: Files that one process loads and scores with; a crash loses no more than the rest of them.
+#: Files that one process loads and scores with.
 _PER_PROCESS = 250
-#: Seconds that a file may take on a very busy machine: one that takes longer hangs the process.
-_PATIENCE = 10.0
-#: Loads each file, scores rows with it, and tells what became of it, one line each.
+#: Seconds per file after which a process counts as hanging.
+_TIMEOUT = 10.0
+#: Loads each file, scores rows with it, and prints one line with the outcome.
 _VICTIM = """
 import json, sys, warnings
 import numpy as np
@@ -90,23 +90,23 @@ for path in json.load(sys.stdin):
         print("broken: scoring:", type(error).__name__, str(error)[:200].replace(chr(10), " "), flush=True)
         continue
     sane = np.isfinite(affinity).all() and abs(affinity.sum(axis=1) - 1).max() < 1e-9
-    print("loaded, sane scores" if sane else "broken: scores that are none", flush=True)
+    print("loaded, sane scores" if sane else "broken: invalid scores", flush=True)
 """
 
 
 def crafted_files(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
-    """Change values of a state at random, write it with fitting checksums, and let another process load it."""
+    """Change values of a state at random, write it with valid checksums, and load it in another process."""
     originals = list(saved_scorers().values())
     tally = Tally()
     done = 0
     while done < attempts:
-        paths, told = [], []
+        paths, changes = [], []
         for number in range(min(_PER_PROCESS, attempts - done)):
             path = folder / f"crafted-{number}.scorer"
-            told.append(_craft(originals[int(rng.integers(len(originals)))], path, rng))
+            changes.append(_craft(originals[int(rng.integers(len(originals)))], path, rng))
             paths.append(str(path))
         outcomes = _victim(paths)
-        for text, outcome in zip(told, outcomes, strict=True):
+        for text, outcome in zip(changes, outcomes, strict=True):
             if outcome.startswith("broken"):
                 tally.broken.append(f"{text}: {outcome}")
             else:
@@ -116,7 +116,7 @@ def crafted_files(attempts: int, rng: np.random.Generator, folder: Path) -> Tall
 
 
 def _victim(paths: list[str]) -> list[str]:
-    """Return what became of each file; where the process died, go on with another one."""
+    """Return the outcome of each file; if the process dies, continue with a new one."""
     outcomes: list[str] = []
     while len(outcomes) < len(paths):
         child = start("-c", _VICTIM, stdin=-1)
@@ -124,22 +124,22 @@ def _victim(paths: list[str]) -> list[str]:
         child.stdin.write(json.dumps(paths[len(outcomes) :]))
         child.stdin.close()
         child.stdin = None
-        status, said = finish(child, _PATIENCE * len(paths))
-        outcomes += [line for line in said.splitlines() if line.startswith(("refused", "loaded", "broken"))]
+        status, output = finish(child, _TIMEOUT * len(paths))
+        outcomes += [line for line in output.splitlines() if line.startswith(("refused", "loaded", "broken"))]
         if len(outcomes) < len(paths):
-            outcomes.append(f"broken: the process ended with {status}: {said[-200:]}")
+            outcomes.append(f"broken: the process ended with {status}: {output[-200:]}")
     return outcomes
 
 
 def _craft(saved: Saved, path: Path, rng: np.random.Generator) -> str:
-    """Write a state with one to three values changed, and rows for it; return which."""
+    """Write a state with one to three changed values, and rows for it; return the changes."""
     state = saved.scorer.to_dict()
     places = list(leaves(state))
     changed = []
     for _ in range(int(rng.integers(1, 4))):
         place = places[int(rng.integers(len(places)))]
-        kind, value = _other(found(state, place), rng)
-        state = replaced(state, place, value)
+        kind, value = _other(get_value(state, place), rng)
+        state = with_value(state, place, value)
         changed.append(f"{'.'.join(place)} {kind}")
     try:
         write_state(state, path)
@@ -152,7 +152,7 @@ def _craft(saved: Saved, path: Path, rng: np.random.Generator) -> str:
 
 
 def _other(value: Any, rng: np.random.Generator) -> tuple[str, Any]:
-    """Return another value in place of one, and what it is."""
+    """Return a description of a replacement for a value, and the replacement."""
     if isinstance(value, np.ndarray):
         changes = _arrays(value, rng)
     else:

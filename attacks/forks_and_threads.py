@@ -56,12 +56,12 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
 
 
 def _count(tally: Tally, what: str, expected: int, ended: tuple[int | None, str]) -> None:
-    status, said = ended
-    codes = [line for line in said.splitlines() if line.lstrip("-").isdigit()]
+    status, output = ended
+    codes = [line for line in output.splitlines() if line.lstrip("-").isdigit()]
     good = codes.count("0")
     tally.held[what] += good
     if good < expected:
-        tally.broken.append(f"{what}: {expected - good} of {expected} hung or failed ({status}): {said[-300:]}")
+        tally.broken.append(f"{what}: {expected - good} of {expected} hung or failed ({status}): {output[-300:]}")
 
 
 def _share(

@@ -37,7 +37,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
         if problem:
             tally.broken.append(f"attempt {attempt}, {room} KiB, {kind.__name__}: {problem}")
         else:
-            tally.held[_TOLD[kind]] += 1
+            tally.held[_OUTCOMES[kind]] += 1
     return tally
 
 
@@ -59,7 +59,7 @@ def _mounted(place: Path, kibibytes: int) -> Iterator[None]:
 
 
 def _no_room(write: Callable[[], object], path: Path) -> str | None:
-    """Return what is wrong with the way in which writing a file failed; None if it failed as it should, or did not."""
+    """Return the problem if writing a file failed in an unexpected way, else None."""
     try:
         write()
     except OSError as error:
@@ -118,7 +118,7 @@ def _report(place: Path, folder: Path) -> str | None:
     return problem or (f"left behind: {left}" if (left := [other.name for other in place.iterdir()]) else None)
 
 
-_TOLD = {
+_OUTCOMES = {
     _stream: "scored once there was room",
     _save: "scorer kept",
     _report: "no half report",

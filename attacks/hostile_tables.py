@@ -1,4 +1,4 @@
-"""Tables with every kind of quote, byte and type in them, against what Python's own csv module reads."""
+"""Tables with every kind of quote, byte and type, compared with Python's csv module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from allegiance.cli._app import program
 
 from ._common import Attack, Tally
 
-#: Cells of an identifier: what spreadsheets, programs and people leave there.
+#: Identifiers as spreadsheets, programs and people write them.
 _CELLS = (
     "", "a", "007", "1e5", "-1", "NaN", "null", "True", "é", "日本", "a b", " a", "a\tb", "=1+1", "@x", "2020-01-01",
     "<script>", "a'b", "\\", "1,5", "a;b", 'say ""hi""', "two\nlines", "x" * 300,
@@ -40,7 +40,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
     tally = Tally()
     for attempt in range(attempts):
         kind = (_csv, _broken_csv, _parquet)[attempt % 3]
-        path, ids, told = kind(rng, folder)
+        path, ids, style = kind(rng, folder)
         stream = ["--stream"] if rng.random() < 0.5 else []
         out = folder / "out.parquet"
         words = [
@@ -61,14 +61,14 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
         ]
         outcome = _outcome([str(word) for word in words], out, ids)
         if outcome.startswith("broken"):
-            tally.broken.append(f"attempt {attempt}, {told}, {stream}: {outcome}")
+            tally.broken.append(f"attempt {attempt}, {style}, {stream}: {outcome}")
         else:
             tally.held[f"{path.suffix.lstrip('.')}: {outcome}"] += 1
     return tally
 
 
 def _outcome(words: list[str], out: Path, ids: list[str] | None) -> str:
-    """Return what became of a run: ``ids`` are those that must come out, None where the table is broken."""
+    """Return the outcome of a run; ``ids`` are the expected identifiers, None if the table is broken."""
     out.unlink(missing_ok=True)
     result = CliRunner().invoke(program, words)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -77,13 +77,13 @@ def _outcome(words: list[str], out: Path, ids: list[str] | None) -> str:
         if "This is a bug" in result.output or "Traceback" in result.output:
             return f"broken: an unforeseen error: {result.output[-300:]}"
         return "refused" if not out.exists() else "broken: refused, and yet wrote"
-    found = ["" if value is None else str(value) for value in pq.read_table(out)["id"].to_pylist()]
+    written = ["" if value is None else str(value) for value in pq.read_table(out)["id"].to_pylist()]
     if ids is None:
-        return "broken: a table that no one can read was scored"
+        return "broken: an unreadable table was scored"
     return (
         "every row"
-        if found == ["" if value == "None" else value for value in ids]
-        else f"broken: {len(found)} rows of {len(ids)}, or other identifiers"
+        if written == ["" if value == "None" else value for value in ids]
+        else f"broken: {len(written)} rows of {len(ids)}, or other identifiers"
     )
 
 
@@ -105,7 +105,7 @@ def _written(cells: list[list[str]], delimiter: str, quoting: Any, line: str) ->
 
 
 def _csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | None, str]:
-    """Write a CSV that is right, in one of many styles."""
+    """Write a valid CSV in one of many styles."""
     cells, ids = _columns(rng)
     order = rng.permutation(4)
     cells = [[row[i] for i in order] for row in cells]
@@ -121,7 +121,7 @@ def _csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | None
 
 
 def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | None, str]:
-    """Write a CSV that something is wrong with, so that rows would be lost or mixed up."""
+    """Write an invalid CSV, which would lose or mix up rows."""
     cells, ids = _columns(rng)
     text = _written(cells, ",", csv.QUOTE_MINIMAL, "\n")
     lines = text.split("\n")
@@ -148,8 +148,8 @@ def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str]
     path = folder / "broken.csv"
     encoding = "latin-1" if kind == "UTF-16" else "utf-8"
     path.write_bytes(breaks[kind]().encode(encoding, "surrogateescape"))
-    # Some of these the rules of tables mend: a gap is filled, a column with a word among its numbers or a row without a
-    # label is left out, a name made unique.
+    # The table rules repair some of these: they fill a gap, leave out a column with a word among its numbers or a row
+    # without a label, and make a name unique.
     mended = {
         "a number missing": [*ids, "last"],
         "no number": [*ids, "last"],

@@ -1,4 +1,4 @@
-"""Pages of data that would run as code, opened from disk or served, in a browser."""
+"""Pages with data that would run as code, from disk or served, opened in a browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from allegiance import trust
 
 from ._common import Attack, Tally
 
-#: Each sets a mark, opens a window or calls home if it runs.
+#: Each sets a mark, opens a window or sends a request if it runs.
 _PAYLOADS = (
     "<script>{mark}</script>",
     "</script><script>{mark}</script>",
@@ -52,13 +52,13 @@ _PAYLOADS = (
 )
 #: How many of them one page holds: as many as it has clusters and features.
 _PER_PAGE = 3
-#: Where on a page data appears.
+#: The places where data appears on a page.
 _PLACES = ("labels", "features", "ids", "texts", "title", "index", "columns", "values", "names")
 _PORTS = ("http://", "https://", "ws://", "wss://", "ftp://")
 
 
 def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
-    """Write reports of such data, open them in Chromium, touch everything: nothing of the data runs, nothing leaves."""
+    """Write reports with payloads, open them in Chromium and trigger everything: no script runs, no request leaves."""
     tally = Tally()
     browser, reason = start_browser()
     if browser is None:
@@ -70,7 +70,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
         for number in rng.permutation(len(pages))[: -(-attempts // _PER_PAGE)].tolist():
             payloads, place = pages[number]
             with _page(payloads, place, number, folder) as address:
-                problem = opened(browser, address)
+                problem = open_and_touch(browser, address)
             if problem:
                 tally.broken.append(f"one of {payloads!r} in {place}: {problem}")
             else:
@@ -81,7 +81,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
 
 
 def start_browser() -> tuple[Any, str | None]:
-    """Return a browser without a window; or why there is none."""
+    """Return a headless browser, or None and the reason."""
     program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
     if program is None or driver is None:
         return None, "no Chromium here"
@@ -133,7 +133,7 @@ def _page(payloads: tuple[str, ...], place: str, number: int, folder: Path) -> I
         yield path.as_uri()
 
 
-#: Hovers over, presses and opens everything that a page has.
+#: Hovers over, clicks and opens every element of a page.
 _TOUCH = """
 for (const element of document.querySelectorAll("*")) {
     for (const kind of ["mouseover", "mouseenter", "focus", "pointermove"])
@@ -144,8 +144,8 @@ for (const element of document.querySelectorAll("button, summary, [id=lure]")) i
 """
 
 
-def opened(browser: Any, address: str) -> str | None:
-    """Open a page and touch everything; return what the data got done, None if nothing."""
+def open_and_touch(browser: Any, address: str) -> str | None:
+    """Open a page and trigger every element; return the effect of the payload, None if there is none."""
     from selenium.common.exceptions import UnexpectedAlertPresentException, WebDriverException
     from selenium.webdriver.support.wait import WebDriverWait
 

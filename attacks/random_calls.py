@@ -1,4 +1,4 @@
-"""Random calls of the public functions, with arguments of which some are bad."""
+"""Random calls of the public functions, with some invalid arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from allegiance.influence import KL, ItakuraSaito, Kernel, Logistic, Mahalanobis
 
 from ._common import CONTEXT, Attack, Tally
 
-#: Calls that one process makes at a time, and processes; ATTACK_PROCESSES says how many.
+#: Calls per task, and the number of processes (ATTACK_PROCESSES).
 _PIECE = 250
 _PROCESSES = int(os.environ.get("ATTACK_PROCESSES", len(os.sched_getaffinity(0))))
 #: Errors that are documented, and warnings that may come with a result.
@@ -47,7 +47,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
 
 
 def _call_all(seeds: list[int], folder: Path) -> Tally:
-    """Make the calls that some seeds stand for."""
+    """Make one call per seed."""
     tally = Tally()
     for seed in seeds:
         call, words = _CALLS[int(np.random.default_rng(seed).integers(len(_CALLS)))]
@@ -80,7 +80,7 @@ def _names_one_of(words: tuple[str, ...], message: str) -> bool:
 
 
 def assert_sane(result: Any) -> None:
-    """Check what must hold of every result, whatever was asked."""
+    """Check the properties that every result must have."""
     shares = np.asarray(result.affinity)
     assert np.isfinite(shares).all(), "affinity is not finite"
     assert (shares >= 0).all(), "affinity is negative"
@@ -92,9 +92,9 @@ def assert_sane(result: Any) -> None:
         assert (values >= 0).all(), f"{name} is negative"
     assert np.isin(details["owner"], result.classes).all(), "the owner is not a cluster"
     if "trust" in result.frame():
-        labelled = ~np.isnan(result.trust)
-        assert ((result.trust[labelled] >= 0) & (result.trust[labelled] <= 1)).all(), "trust is not a chance"
-        assert np.isnan(result.trust[~labelled]).all(), "noise is trusted"
+        labeled = ~np.isnan(result.trust)
+        assert ((result.trust[labeled] >= 0) & (result.trust[labeled] <= 1)).all(), "trust is not a probability"
+        assert np.isnan(result.trust[~labeled]).all(), "noise is trusted"
 
 
 def _affinity(draw: Draw, folder: Path) -> None:
@@ -118,7 +118,7 @@ def _trust(draw: Draw, folder: Path) -> None:
     result = allegiance.trust(X, labels, **settings)
     assert_sane(result)
     low, high = result.replication_interval
-    assert np.isnan(low) or 0 <= low <= high <= 1, "the interval is not one of chances"
+    assert np.isnan(low) or 0 <= low <= high <= 1, "the interval is not within 0 to 1"
     str(result), result.by_cluster(), result.review(2)
 
 
@@ -127,7 +127,7 @@ def _new_points(draw: Draw, folder: Path) -> None:
     scorer = AffinityScorer(**draw.settings()).fit(X, labels)
     new = draw.rows_like(X)
     assert_sane(scorer.affinity(new))
-    assert np.isin(scorer.predict(new), scorer.classes_).all(), "a label that is none"
+    assert np.isin(scorer.predict(new), scorer.classes_).all(), "an unknown label"
 
 
 def _saved(draw: Draw, folder: Path) -> None:
@@ -164,13 +164,13 @@ def _polytope(draw: Draw, folder: Path) -> None:
     assert (points @ np.asarray(A).T <= np.asarray(b) + 1e-9).all(), "a sample lies outside"
 
 
-#: What an error may name: parameters, and objects that are passed as such.
+#: Names that an error may mention: parameters and classes of arguments.
 _COMMON = (
     "X", "labels", "centers", "influence", "weights", "representative", "domain", "engine", "eps", "calibration",
     "n_jobs", "random_state", "n_resamples", "size_prior", "top", "clusterer", "Polytope", "Box", "Kernel", "kernel",
     "Mahalanobis", "covariance", "Weights", "divergence", "smoothing", "max_samples", "Calibration", "AffinityScorer",
 )  # fmt: skip
-#: Each call is as likely as it is often listed.
+#: A call is drawn in proportion to the number of times it is listed.
 _CALLS: list[tuple[Callable[[Draw, Path], None], tuple[str, ...]]] = [
     *[(_affinity, _COMMON)] * 6,
     *[(_new_points, _COMMON)] * 3,
@@ -183,7 +183,7 @@ _CALLS: list[tuple[Callable[[Draw, Path], None], tuple[str, ...]]] = [
 ]
 
 
-#: How often an argument is bad, and how often a setting is not left at its default.
+#: Probability that an argument is invalid, and that a setting differs from its default.
 _BAD, _SET = 0.06, 0.35
 _SCALES = (1.0, 1.0, 1.0, 1e-3, 1e6, 1e-60, 1e60, 1e-200, 1e200)
 #: Few enough samples that a call takes milliseconds.
@@ -201,7 +201,7 @@ class Draw:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        #: What else an error may name: columns of the data.
+        #: Further names that an error may mention: columns of the data.
         self.named: tuple[str, ...] = ()
 
     def pick(self, good: list[Any], bad: list[Any]) -> Any:
@@ -263,7 +263,7 @@ class Draw:
         return self.pick(good, bad)
 
     def labels_like(self, labels: Any) -> Any:
-        """Return other labels of as many rows, where that can be told."""
+        """Return other labels for the same number of rows, if it is known."""
         n = len(labels) if hasattr(labels, "__len__") else 3
         return self._labels(np.append([0], self.rng.integers(0, 3, max(n - 1, 0))))
 

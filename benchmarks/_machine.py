@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -75,19 +76,12 @@ def _memory_bytes() -> int:
 
 
 def _commit() -> str:
-    """Return the commit that is checked out, from the repository's files; changes on top show in the source hash."""
-    git = ROOT / ".git"
+    """Return the commit that is checked out; changes on top show in the source hash."""
     try:
-        head = (git / "HEAD").read_text().strip()
-        if not head.startswith("ref: "):
-            return head
-        ref = head.removeprefix("ref: ")
-        if (git / ref).exists():
-            return (git / ref).read_text().strip()
-        packed = (git / "packed-refs").read_text().splitlines()
-    except OSError:
+        head = subprocess.check_output(["git", "-C", ROOT, "rev-parse", "HEAD"], text=True, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return next((line.split()[0] for line in packed if line.endswith(" " + ref)), "unknown")
+    return head.strip()
 
 
 def _source_hash() -> str:

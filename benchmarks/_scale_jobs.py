@@ -124,6 +124,22 @@ def score(folder: str) -> dict[str, Any]:
     }
 
 
+def command(folder: str, n_files: str) -> dict[str, Any]:
+    """Fit a model to the first files and score them with the command line, on one processor."""
+    import os
+    import resource
+    import subprocess
+
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    files = sorted(map(str, (Path(folder) / "points").glob("*.parquet")))[: int(n_files)]
+    outputs = ["-o", f"{folder}/command/", "--save", f"{folder}/command.model", "--quiet"]
+    words = [sys.executable, "-m", "allegiance", "score", *files, "--clusters", str(CLUSTERS), *outputs]
+    seconds, _ = _timed(lambda: subprocess.run(words, check=True))
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"seconds": seconds, "processor": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss * unit}
+
+
 def _counted(work: Callable[..., Any], stage: str, stages: dict[str, float]) -> Callable[..., Any]:
     """Return a function that adds the processor time of its thread to a stage."""
 

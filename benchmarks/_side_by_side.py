@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Task = Callable[[], object]
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -26,20 +25,15 @@ class Times:
         return min(self.seconds)
 
 
-def side_by_side(
-    tasks: Mapping[str, Task], turns: int, *, clock: Clock = time.perf_counter, warm_up: bool = True
-) -> dict[str, Times]:
-    """Run every task once per turn, in order, after one run of each that is not counted.
-
-    ``clock=time.process_time`` counts the processor's time instead of the wall's: for tasks on one thread.
-    """
+def side_by_side(tasks: Mapping[str, Task], turns: int, *, warm_up: bool = True) -> dict[str, Times]:
+    """Run every task once per turn, in order, after a warm-up run of each."""
     if warm_up:
         for task in tasks.values():
             task()
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(turns):
         for name, task in tasks.items():
-            started = clock()
+            started = time.perf_counter()
             task()
-            seconds[name].append(clock() - started)
+            seconds[name].append(time.perf_counter() - started)
     return {name: Times(tuple(values)) for name, values in seconds.items()}

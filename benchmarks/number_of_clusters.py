@@ -1,9 +1,8 @@
 """How often ``stability_curve`` names the right number of clusters, and none where there are none.
 
-``python benchmarks/number_of_clusters.py`` draws 144 sets of round blobs and 40 sets without clusters, asks
-``stability_curve`` and the silhouette, and prints how often each is right. ``--seed 20`` draws other sets,
-``--draws 1`` a third of them; ``--real`` asks about Iris, Wine and the digits instead, whose classes need not be
-clusters.
+``python benchmarks/number_of_clusters.py`` draws 144 datasets of round blobs and 40 without clusters, and prints how
+often ``stability_curve`` and the silhouette are right. ``--seed 20`` draws other datasets, ``--draws 1`` a third of
+them. ``--real`` uses Iris, Wine and the digits instead, whose classes need not be clusters.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ class Data(NamedTuple):
 
     @property
     def sizes(self) -> range:
-        """The numbers of clusters that are tried."""
+        """The candidate numbers of clusters."""
         return range(2, 11) if self.k else range(2, 9)
 
 
 def blobs(k: int, d: int, separation: float, seed: int) -> Floats:
-    """Draw 60 points around each of k centres that are at least ``separation`` standard deviations apart."""
+    """Draw 60 points around each of k centers that are at least ``separation`` standard deviations apart."""
     rng = np.random.default_rng([k, d, seed])
     side = 1.2 * separation * k ** (1 / d)
     centers = np.empty((0, d))
@@ -73,21 +72,21 @@ def by_silhouette(data: Data) -> int:
     return max(labels, key=lambda k: float(silhouette_score(data.X, labels[k])))
 
 
-def print_drawn(seed: int, draws: int) -> None:
+def print_generated(seed: int, draws: int) -> None:
     """Print how often the curve and the silhouette are right, by kind of data."""
-    found: dict[str, list[tuple[int, int | None, int]]] = {}
+    rows: dict[str, list[tuple[int, int | None, int]]] = {}
     for data in data_sets(seed, draws):
         suggestion = stability_curve(data.X, KMeans(n_init=5), data.sizes, n_jobs=1).suggestion
-        found.setdefault(data.kind, []).append((data.k, suggestion, by_silhouette(data)))
+        rows.setdefault(data.kind, []).append((data.k, suggestion, by_silhouette(data)))
     print("| separation | dimensions | right | silhouette right | wrong: true -> suggested |\n|---|---|---|---|---|")
-    for kind, lines in found.items():
+    for kind, lines in rows.items():
         if not lines[0][0]:
             continue
         wrong = ", ".join(f"{k} -> {named}" for k, named, _ in lines if named != k)
         right, other = (sum(line[column] == line[0] for line in lines) for column in (1, 2))
         print(f"| {kind} | {right} of {len(lines)} | {other} of {len(lines)} | {wrong} |")
     print("\n| no clusters | no suggestion | suggested |\n|---|---|---|")
-    for kind, lines in found.items():
+    for kind, lines in rows.items():
         if not lines[0][0]:
             named = [str(suggestion) for _, suggestion, _ in lines if suggestion is not None]
             print(f"| {kind} | {len(lines) - len(named)} of {len(lines)} | {', '.join(named)} |")
@@ -95,23 +94,23 @@ def print_drawn(seed: int, draws: int) -> None:
 
 def print_real() -> None:
     """Print the suggestions of five seeds for Iris, Wine and the digits."""
-    print("| data | classes | suggested, five seeds | as stable, first seed |\n|---|---|---|---|")
+    print("| data | classes | suggested, five seeds | equally stable, first seed |\n|---|---|---|---|")
     wine = StandardScaler().fit_transform(load_wine().data)
     for name, X, classes in (("Iris", load_iris().data, 3), ("Wine", wine, 3), ("digits", load_digits().data, 10)):
         sizes = range(2, 9) if classes == 3 else range(2, 15, 2)
         curves = [stability_curve(X, KMeans(n_init=5), sizes, random_state=seed) for seed in range(5)]
-        found = ", ".join(str(curve.suggestion) for curve in curves)
-        print(f"| {name} | {classes} | {found} | {', '.join(map(str, curves[0].contenders))} |", flush=True)
+        suggestions = ", ".join(str(curve.suggestion) for curve in curves)
+        print(f"| {name} | {classes} | {suggestions} | {', '.join(map(str, curves[0].contenders))} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=10, help="first of the seeds of the sets")
     parser.add_argument("--draws", type=int, default=3, help="draws of each kind of blobs")
-    parser.add_argument("--real", action="store_true", help="ask about real data")
+    parser.add_argument("--real", action="store_true", help="use real datasets")
     arguments = parser.parse_args()
     with threadpool_limits(1):  # sets are small
-        print_real() if arguments.real else print_drawn(arguments.seed, arguments.draws)
+        print_real() if arguments.real else print_generated(arguments.seed, arguments.draws)
 
 
 if __name__ == "__main__":

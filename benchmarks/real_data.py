@@ -28,7 +28,7 @@ from _report import Row, faster_row
 from _side_by_side import side_by_side
 from allegiance import AffinityScorer, affinity
 from allegiance.engines import HitAndRun
-from jobs import Floats
+from speed import Floats
 
 #: How many times faster than the silhouette we aim to be with the default influence, by number of clusters.
 TARGETS = {10: 10.0, 50: 4.0, 100: 2.0, 200: 1.0, 500: 0.5}

@@ -1,9 +1,8 @@
 """Run the benchmarks and print one table: ``python benchmarks/run.py [--only NAME ...] [--quick]``.
 
-Every ratio compares two things measured in turns in this very run, best of several turns each, so that it survives a
-noisy machine. Constants measured elsewhere are marked as such in the table. Results with the machine and the commit go
-to ``benchmarks/results/<name>.json``. ``--quick`` takes fewer turns and smaller jobs: a check that everything runs, not
-a measurement.
+A ratio compares two things that take turns in one run, each the best of several turns, so it survives a noisy machine.
+Results go to ``benchmarks/results/<name>.json``. ``--quick`` takes fewer turns and smaller jobs: it checks that
+everything runs and measures nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from importlib import import_module
 from _machine import describe_machine, machine_lines
 from _report import Row, save, table
 
-#: Cheap and disturbance-prone first; each module has a function ``run(quick) -> list[Row]``.
-BENCHMARKS = ("cold_start", "speed", "real_data", "jobs", "report_page")
+#: The cheap ones, which noise disturbs most, come first. Each module has a function ``run(quick) -> list[Row]``.
+BENCHMARKS = ("cold_start", "speed", "real_data", "report_page")
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the selected benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="fewer turns, smaller jobs")

@@ -18,12 +18,15 @@ from typing import Any
 
 from _machine import describe_machine, machine_lines
 from _report import Row, limit_row, save, table
+from _scale_jobs import FILE_ROWS
 
 JOBS = Path(__file__).with_name("_scale_jobs.py")
 #: Bytes on disk per row, for the table and the output.
 BYTES_PER_ROW = 150
 #: Memory limits: of streams, and of measurements with a thousand clusters or wide sparse rows.
 STREAM_LIMIT, LIMIT = 512e6, 2e9
+#: Rows of the measurement of the command line.
+COMMAND_ROWS = 5_000_000
 #: Targets: rows per second, and for a thousand clusters seconds once and per point.
 RATE, PREPARE, EACH = 500_000, 5.0, 1e-3
 
@@ -70,6 +73,9 @@ def _stream_rows(folder: Path, n: int) -> list[Row]:
     points = _job("write", folder, n)
     fit = _job("fit", folder)
     read, predict, score = _job("read", folder), _job("predict", folder), _job("score", folder)
+    n_command = min(n, COMMAND_ROWS)
+    command = _job("command", folder, -(-n_command // FILE_ROWS))
+    job = f"allegiance score --clusters 20 --save, {n_command:,} rows, one processor"
     shape = f"{n:,} x 16 float32, k = 20"
     return [
         _rate(f"read Parquet alone, {shape}", n, read["seconds"]),
@@ -81,8 +87,11 @@ def _stream_rows(folder: Path, n: int) -> list[Row]:
         limit_row("peak memory of fit_stream", fit["peak"], "B", STREAM_LIMIT),
         Row("processor time of a row in score_stream", score["processor"] / n),
         *(Row(f"... of it {stage}", seconds / n) for stage, seconds in score["stages"].items()),
-        Row("the table on disk, for each row", points["bytes"] / n, "B"),
-        Row("output on disk, for each row", score["output_bytes"], "B"),
+        _rate(job, n_command, command["seconds"]),
+        Row("... processor time of a row", command["processor"] / n_command),
+        limit_row("... peak memory", command["peak"], "B", STREAM_LIMIT),
+        Row("the table on disk, for each row", points["bytes"] / n, "bytes"),
+        Row("output on disk, for each row", score["output_bytes"], "bytes"),
     ]
 
 

@@ -1,7 +1,7 @@
 """Jobs that people wait for, in turns with ``silhouette_samples`` on the same array and labels, or with k-means.
 
-``python benchmarks/run.py --only speed`` takes some minutes. Gaussian blobs, centres twice as far apart as points from
-their centre; the whole public call on all cores. With ``ALLEGIANCE_DATA`` the MNIST test set, else strokes drawn at
+``python benchmarks/run.py --only speed`` takes some minutes. Gaussian blobs, centers twice as far apart as points from
+their center; the whole public call on all cores. With ``ALLEGIANCE_DATA`` the MNIST test set, else strokes drawn at
 random, are the images. One row at a time is scored after ``prepare()``: the median, and the 99th percentile against it.
 Ten million rows of a Parquet file are in ``scale.py``.
 """
@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_samples
 
 from _report import Row, faster_row, limit_row
 from _side_by_side import side_by_side
 from allegiance import AffinityScorer, affinity, trust
-from jobs import Floats, blobs
+
+Floats = npt.NDArray[np.float64]
 
 
 def run(quick: bool) -> list[Row]:
@@ -42,13 +44,20 @@ def run(quick: bool) -> list[Row]:
     return [*rows, *embeddings(7000 // less, 1 if quick else 3), *served(100 if quick else 1000)]
 
 
+def blobs(n: int, d: int, k: int, seed: int = 15) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """Draw n points in d dimensions around k centers."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(k, size=n)
+    return 2.0 * rng.standard_normal((k, d))[labels] + rng.standard_normal((n, d)), labels
+
+
 def _beside_silhouette(what: str, ours: Callable[[], Any], X: Floats, labels: Any, at_least: float, turns: int) -> Row:
     times = side_by_side({"ours": ours, "silhouette": lambda: silhouette_samples(X, labels)}, turns)
     return faster_row(what, times["ours"].best, "silhouette_samples", times["silhouette"].best, at_least)
 
 
 def images(quick: bool) -> Row:
-    """Time the paper's largest job, with centres given."""
+    """Time the paper's largest job, with centers given."""
     n = 2000 if quick else 10_000
     path = Path(os.environ.get("ALLEGIANCE_DATA", "")) / "mnist" / "t10k-images-idx3-ubyte.gz"
     if path.is_file():
@@ -96,9 +105,9 @@ def served(n: int) -> list[Row]:
         scorer = AffinityScorer(influence="euclidean").fit(X, labels)
         scorer.prepare()
         ours, theirs = (np.array([_seconds(f, X[[i]]) for i in range(n)]) for f in (scorer.affinity, means.transform))
-        middle, known = float(np.median(ours)), float(np.median(theirs))
+        middle, peer = float(np.median(ours)), float(np.median(theirs))
         what = f"one row, k = {k}, d = {d}"
-        rows.append(limit_row(f"{what}: median (KMeans.transform {1e3 * known:.2g} ms)", middle, "s", limit))
+        rows.append(limit_row(f"{what}: median (KMeans.transform {1e3 * peer:.2g} ms)", middle, "s", limit))
         rows.append(limit_row(f"{what}: 99th percentile", float(np.quantile(ours, 0.99)), "s", 2.0 * middle))
     return rows
 

@@ -1,9 +1,9 @@
 """Do low scores find wrong labels? ``python benchmarks/study.py [--quick] [--fresh]``.
 
-Clusters labelled data without looking at the labels, scores every point in every way, and measures how well low scores
+Clusters labeled data without looking at the labels, scores every point in every way, and measures how well low scores
 point at the points whose class is not that of their cluster. Raw results go to ``docs/benchmarks/quality_*.csv`` as
 they come, and a run that was stopped continues where it was; ``python benchmarks/replication.py --only order`` writes
-the table. ``--folder`` adds labelled tables that the project does not hold. ``--quick`` takes two seeds of a few sets
+the table. ``--folder`` adds labeled tables that the project does not hold. ``--quick`` takes two seeds of a few sets
 and writes to ``benchmarks/results`` only: a check that everything runs.
 """
 
@@ -48,7 +48,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two seeds of a few sets, nothing kept in docs")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
-    parser.add_argument("--folder", type=Path, help="more labelled sets: NAME.csv with the class in the last column")
+    parser.add_argument("--folder", type=Path, help="more labeled sets: NAME.csv with the class in the last column")
     parser.add_argument("--only", nargs="+", metavar="SET", help="these sets only")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="draws of each set (default %(default)s)")
     parser.add_argument("--processes", type=int, default=usable_cores(), help="default: all cores")
@@ -57,7 +57,7 @@ def _options() -> argparse.Namespace:
 
 def _jobs(store: Store, names: Sequence[str] | None, folder: Path | None, seeds: int) -> list[Job]:
     """Return what is still to be measured, seed by seed, so that an interrupted run has seen all sets."""
-    done = {(cell["set"], cell["clusterer"], cell["seed"]) for cell in store.read()[0]}
+    done = store.finished()
     known = [data.name for data in all_sets(folder)]
     unknown = set(names or ()) - set(known)
     if unknown:
@@ -107,7 +107,7 @@ def _progress(done: int, total: int, seconds: float, cell: Cell) -> None:
 def _note_versions(store: Store) -> None:
     """Remember what makes the results, and say so if earlier ones were made with something else."""
     now = {name: installed_version(name) or "not installed" for name in LIBRARIES}
-    if store.note_made_with(now) > 1:
+    if store.note_versions(now) > 1:
         print("note: earlier results were made with other versions; --fresh starts again", file=sys.stderr)
 
 

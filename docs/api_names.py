@@ -85,6 +85,11 @@ def members(cls: type) -> list[str]:
     return rows
 
 
+def for_users(module: str) -> list[str]:
+    """Return the public names of a module."""
+    return sorted(_FOR_USERS.get(module, getattr(allegiance, module).__all__))
+
+
 def tables() -> str:
     """Return all tables."""
     head = ["| name | |", "| --- | --- |"]
@@ -101,7 +106,7 @@ def tables() -> str:
         lines += [f"## {name}", "", *head, *members(cls), ""]
     for name, module in modules.items():
         lines += [f"## allegiance.{name}", "", sentence(module.__doc__), "", *head]
-        lines += [row(each, getattr(module, each)) for each in sorted(_FOR_USERS.get(name, module.__all__))] + [""]
+        lines += [row(each, getattr(module, each)) for each in for_users(name)] + [""]
     return "\n".join(lines)
 
 

@@ -1,8 +1,8 @@
 """Draw every kind of picture that allegiance makes.
 
-``python docs/pictures.py`` writes the pictures of ``docs/plots.md`` to ``docs/images``; a folder may be named
-instead, and ``--style dark_background`` draws them for dark pages. With ``--report`` it takes pictures of the report of
-a made-up table of customers instead, or of another table (``--table customers.csv --clusters 6``), with Chromium.
+``python docs/pictures.py`` writes the plots of the documentation to ``docs/images``, or to another folder. ``--only``
+selects some, and ``--style dark_background`` draws them for dark pages. ``--report`` takes pictures of a notebook card
+and of the report of a made-up table of customers instead, with Chromium; ``--table`` names another table.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -23,18 +24,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
+from sklearn.preprocessing import StandardScaler
 
-from allegiance import AffinityResult, AffinityScorer, trust
+from allegiance import AffinityResult, AffinityScorer, stability_curve, trust
 from allegiance.calibration import matches
 from allegiance.displays import (
     AffinityFieldDisplay,
     AffinityProfileDisplay,
     FlowDisplay,
     GalleryDisplay,
+    StabilityCurveDisplay,
 )
 
-#: Four corners and a centre, as in the paper's figures.
+#: Four corners and a center, as in the paper's figures.
 CENTERS = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0], [3.0, 3.0]])
 
 
@@ -51,7 +54,7 @@ def contour_map() -> AffinityFieldDisplay:
 
 
 def heat_map() -> AffinityFieldDisplay:
-    """Draw the largest affinity in grey, lower being brighter."""
+    """Draw the largest affinity in gray, lower being brighter."""
     X, scorer = five_clusters()
     return AffinityFieldDisplay(scorer, X).plot(kind="heat")
 
@@ -92,33 +95,38 @@ def gallery() -> GalleryDisplay:
     return digits().plot.gallery(load_digits().images, cmap="gray_r")
 
 
-class _Drawn(NamedTuple):
-    """A figure, where displays have theirs."""
+def curve() -> StabilityCurveDisplay:
+    """Draw the stability curve of wine, as in ``examples/number_of_clusters.py``."""
+    return stability_curve(StandardScaler().fit_transform(load_wine().data), KMeans(n_init=10)).plot()
+
+
+class _Picture(NamedTuple):
+    """A figure, under the name that displays use."""
 
     figure_: Figure
 
 
-def two_samples() -> _Drawn:
+def two_samples() -> _Picture:
     """Draw a sample with its clusters, and the same points with the clusters of another sample."""
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.4), sharex=True, sharey=True, layout="constrained")
     centers = [[0, 0], [3, 0], [1.5, 2.6], [6, 3]]
     samples = [make_blobs(240, centers=centers, cluster_std=1.0, random_state=seed)[0] for seed in (1, 2)]
     first, second = (KMeans(4, n_init=10, random_state=0).fit(X) for X in samples)
     X, labels = samples[0], first.labels_
-    back = matches(labels, second.predict(X))
+    same = matches(labels, second.predict(X))
     axes[0].set_title("a sample, clustered")
-    axes[1].set_title(f"another sample: {back.mean():.0%} of the labels come back")
+    axes[1].set_title(f"another sample: {same.mean():.0%} of the labels hold up")
     for place, fitted, other in zip(axes, (first, second), (None, samples[1]), strict=True):
         grid = np.stack(np.meshgrid(np.linspace(-3.5, 9.5, 300), np.linspace(-3.5, 6.5, 300)), axis=-1)
         cells = fitted.predict(grid.reshape(-1, 2)).reshape(300, 300)
         place.contour(grid[..., 0], grid[..., 1], cells, levels=np.arange(3) + 0.5, colors="0.6", linewidths=0.8)
         if other is not None:
             place.scatter(*other.T, s=6, color="0.8")
-        place.scatter(*X[back].T, s=12, c=labels[back], cmap="tab10", vmin=0, vmax=9)
-        place.scatter(*X[~back].T, s=36, c=labels[~back], cmap="tab10", vmin=0, vmax=9, marker="X", edgecolors="black")
+        place.scatter(*X[same].T, s=12, c=labels[same], cmap="tab10", vmin=0, vmax=9)
+        place.scatter(*X[~same].T, s=36, c=labels[~same], cmap="tab10", vmin=0, vmax=9, marker="X", edgecolors="black")
         place.set_xticks([])
         place.set_yticks([])
-    return _Drawn(figure)
+    return _Picture(figure)
 
 
 PICTURES: dict[str, Callable[[], object]] = {
@@ -130,6 +138,7 @@ PICTURES: dict[str, Callable[[], object]] = {
     "flow": flow,
     "gallery_images": gallery,
     "two_samples": two_samples,
+    "stability_curve": curve,
 }
 
 
@@ -157,7 +166,7 @@ def customers(path: Path) -> Path:
     return path
 
 
-#: Pictures of the report: width and height of the window, theme, and what it is scrolled to.
+#: Pictures of the report: width and height of the window, theme, and the element at the top.
 SCREENS = {
     "report": (1400, 1050, "light", None),
     "report_dark": (1400, 1050, "dark", "#views-heading"),
@@ -166,41 +175,58 @@ SCREENS = {
 }
 
 
-def screenshots(table: Path, clusters: int, folder: Path) -> None:
-    """Take pictures of the report of a table."""
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Start Chromium without a window."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.support.wait import WebDriverWait
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
-    with tempfile.TemporaryDirectory() as temporary:
+    with webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver"))) as driver:
+        yield driver
+
+
+def screenshots(table: Path, clusters: int, folder: Path) -> None:
+    """Take pictures of a notebook card and of the report of a table."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    with tempfile.TemporaryDirectory() as temporary, browser() as driver:
+        card = Path(temporary) / "card.html"
+        wine = load_wine(as_frame=True).data
+        wine = (wine - wine.mean()) / wine.std()
+        html = trust(wine, KMeans(3, n_init=10, random_state=0).fit_predict(wine))._repr_html_()
+        card.write_text(f"<body style='width: 720px; padding: 8px; font-family: sans-serif'>{html}", encoding="utf-8")
+        driver.get(card.as_uri())
+        driver.set_window_size(900, 1200)
+        driver.find_element(By.TAG_NAME, "body").screenshot(str(folder / "card.png"))
         page = Path(temporary) / "report.html"
         command = [sys.executable, "-m", "allegiance", "score", str(table), "--clusters", str(clusters)]
         subprocess.run([*command, "--report", str(page)], check=True)
-        with webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver"))) as driver:
-            for name, (width, height, theme, target) in SCREENS.items():
-                size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-                driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-                features = [{"name": "prefers-color-scheme", "value": theme}]
-                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-                driver.get(page.as_uri())
-                ready = "return document.documentElement.dataset.ready === 'true'"
-                WebDriverWait(driver, 60).until(lambda driver, ready=ready: driver.execute_script(ready))
-                if target is not None:
-                    driver.execute_script("document.querySelector(arguments[0]).scrollIntoView()", target)
-                driver.execute_async_script("setTimeout(arguments[0], 500)")
-                driver.save_screenshot(str(folder / f"{name}.png"))
-                print(folder / f"{name}.png")
+        for name, (width, height, theme, target) in SCREENS.items():
+            size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            features = [{"name": "prefers-color-scheme", "value": theme}]
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+            driver.get(page.as_uri())
+            ready = "return document.documentElement.dataset.ready === 'true'"
+            WebDriverWait(driver, 60).until(lambda driver, ready=ready: driver.execute_script(ready))
+            if target is not None:
+                driver.execute_script("document.querySelector(arguments[0]).scrollIntoView()", target)
+            driver.execute_async_script("setTimeout(arguments[0], 500)")
+            driver.save_screenshot(str(folder / f"{name}.png"))
+            print(folder / f"{name}.png")
 
 
 def main() -> None:
     """Draw all pictures."""
     parser = argparse.ArgumentParser(description="Draw every kind of picture that allegiance makes.")
     here = Path(__file__).resolve().parent / "images"
-    parser.add_argument("folder", nargs="?", type=Path, default=here, help="where to (default: docs/images)")
+    parser.add_argument("folder", nargs="?", type=Path, default=here, help="output folder (default: docs/images)")
+    parser.add_argument("--only", nargs="+", choices=PICTURES, metavar="NAME", default=list(PICTURES))
     parser.add_argument("--style", default="default", help="a style of matplotlib, such as dark_background")
     parser.add_argument("--transparent", action="store_true", help="leave the background out")
     parser.add_argument("--report", action="store_true", help="take pictures of a report instead")
@@ -215,8 +241,8 @@ def main() -> None:
             screenshots(table, arguments.clusters, arguments.folder)
         return
     with plt.style.context(arguments.style):
-        for name, draw in PICTURES.items():
-            figure = draw().figure_
+        for name in arguments.only:
+            figure = PICTURES[name]().figure_
             figure.savefig(arguments.folder / f"{name}.png", dpi=75, transparent=arguments.transparent)
             plt.close(figure)
             print(arguments.folder / f"{name}.png")

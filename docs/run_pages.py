@@ -34,12 +34,12 @@ PRINTED_BLOCK = re.compile(r"(?:```)?\n```text\n(.*?)\n```", re.DOTALL)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let libraries tell each other what they will deprecate one day."""
+    """Ignore pending deprecations between libraries."""
     config.addinivalue_line("filterwarnings", "ignore::PendingDeprecationWarning")
 
 
 def set_up(namespace: dict[str, Any]) -> None:
-    """Enter an empty folder with the tables that pages speak of, and define the names they take for granted."""
+    """Enter an empty folder with the tables that pages mention, and define the names that they use."""
     namespace["_home"] = os.getcwd()
     namespace["_folder"] = tempfile.TemporaryDirectory()
     os.chdir(namespace["_folder"].name)
@@ -61,7 +61,7 @@ def tear_down(namespace: dict[str, Any]) -> None:
 
 
 def _names() -> dict[str, Any]:
-    """Return what readers take for granted: data, labels, new points, a fitted scorer, usual imports."""
+    """Return the names that pages use: data, labels, new points, a fitted scorer, common imports."""
     import numpy as np
     from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
     from sklearn.datasets import load_iris
@@ -90,7 +90,7 @@ def _names() -> dict[str, Any]:
 
 
 def _write_tables() -> None:
-    """Write the tables that pages speak of: customers in segments, month by month, and the parts of a large table."""
+    """Write the tables that pages mention: customers in segments, month by month, and the parts of a large table."""
     import numpy as np
     import pandas as pd
 
@@ -119,26 +119,26 @@ def _write_tables() -> None:
 
 
 def run_python(example: Example) -> None:
-    """Run a block of Python in the namespace of its page, unless the tests run it with an engine of its own."""
+    """Run a block of Python in the namespace of its page, unless the tests run it with a specific engine."""
     engine = ENGINE_BLOCK.search(example.document.text, 0, example.start)
     if engine:
         pytest.skip(f"run with {engine[1]} by tests/io/test_arrow.py")
     printed = io.StringIO()
     with redirect_stdout(printed):
         PythonEvaluator()(example)
-    shown = PRINTED_BLOCK.match(example.document.text, example.end)
-    if shown:
-        check_printed(shown[1], printed.getvalue(), example.line)
+    expected = PRINTED_BLOCK.match(example.document.text, example.end)
+    if expected:
+        check_printed(expected[1], printed.getvalue(), example.line)
 
 
-def check_printed(shown: str, printed: str, line: int) -> None:
+def check_printed(page: str, printed: str, line: int) -> None:
     """Raise unless the lines on the page are those that were printed, up to digits, spaces and rules."""
-    expected, _, _ = shown.partition("\n...")
+    expected, _, _ = page.partition("\n...")
     actual = [_without_digits(text) for text in printed.strip().splitlines()]
     wanted = [_without_digits(text) for text in expected.strip().splitlines()]
-    if "\n..." in f"\n{shown}":
+    if "\n..." in f"\n{page}":
         actual = actual[: len(wanted)]
-    assert actual == wanted, f"line {line}: the page shows\n{shown}\nbut the code prints\n{printed}"
+    assert actual == wanted, f"line {line}: the page shows\n{page}\nbut the code prints\n{printed}"
 
 
 def _without_digits(line: str) -> str:
@@ -154,24 +154,24 @@ def run_console(example: Example) -> None:
     status = 0
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         command = _whole_command(lines[start:end])
-        said = lines[start + 1 : end]
+        output = lines[start + 1 : end]
         if command.split()[0] in NOT_RUN:
             continue
         if command == "echo $?":
-            assert said[0] == str(status), f"line {example.line}: exit status {status}, not {said[0]}"
+            assert output[0] == str(status), f"line {example.line}: exit status {status}, not {output[0]}"
             continue
         done = subprocess.run(
             ["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         status = done.returncode
-        fails = any(re.match(r"(Error|Usage):", line) for line in said)
+        fails = any(re.match(r"(Error|Usage):", line) for line in output)
         checked = end < len(lines) and lines[end] == "$ echo $?"
         if not checked:
             assert (status != 0) == fails, f"line {example.line}: {command}\nexit status {status}\n{done.stderr}"
 
 
 def _whole_command(lines: list[str]) -> str:
-    """Return a command with the lines it is continued on, without a comment behind it."""
+    """Return a command with the lines it is continued on, without a trailing comment."""
     command = lines[0].removeprefix("$ ")
     for line in lines[1:]:
         if not command.endswith("\\"):

@@ -2,9 +2,8 @@
 Can 447 points stand for 50,000?
 ================================
 
-:class:`~allegiance.ActiveKMeans` clusters a small sample of stable and unstable points. How much larger does the
-inertia of all points come out than that of k-means on all of them? Mean over five seeds, for several shares of stable
-points in the sample, and for their share in the data.
+:class:`~allegiance.ActiveKMeans` clusters a small sample of stable and unstable points. We compare its inertia on all
+points with that of k-means on all points: means over five seeds, for several shares of stable points in the sample.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +16,7 @@ from allegiance import ActiveKMeans
 X, _ = make_blobs(50_000, centers=5, cluster_std=1.5, random_state=0)
 best = KMeans(5, n_init=5, random_state=0).fit(X).inertia_
 
-print("| stable_fraction | drawn stable | drawn unstable | stable, all points | inertia / k-means |")
+print("| stable_fraction | stable in the sample | unstable in the sample | stable in the data | inertia / k-means |")
 print("|---|---|---|---|---|")
 excess_by_share = {}
 for fraction in (None, 0.2, 0.4, 0.6, 0.8, 1.0):
@@ -29,12 +28,12 @@ for fraction in (None, 0.2, 0.4, 0.6, 0.8, 1.0):
     excess_by_share[fraction] = excess
 
 # %%
-# The sample does best where it represents the data: that is the default.
+# The best sample represents the data, which is the default.
 proportional = excess_by_share.pop(None)
 _, ax = plt.subplots()
 ax.plot(list(excess_by_share), list(excess_by_share.values()), "o-", label="a fixed share")
 ax.axhline(proportional, ls="--", color="C1", label="None: as in the data")
 ax.axvline(share, ls=":", color="gray", label="share of stable points in the data")
-ax.set(xlabel="share of stable points in the sample", ylabel="inertia / that of k-means on all points")
+ax.set(xlabel="share of stable points in the sample", ylabel="inertia / inertia of k-means on all points")
 ax.set_title("447 points for 50,000")
 ax.legend()

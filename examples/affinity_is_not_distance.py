@@ -24,6 +24,6 @@ for i, (far, share) in enumerate(zip(distance, affinity, strict=True)):
     print(f"c{i + 1:<5}  {far:>8.2f}  {1 / far / (1 / distance).sum():>11.3f}  {share:>8.3f}")
 
 # %%
-# The affinity to c3 at every place: it fades towards c4, and at the point (0, 0) it is less than a fifth. What runs of
-# k-means do with such a point is an experiment of the paper: ``python -m reproduction --only distance``.
+# The affinity to c3 at every place. It fades toward c4, and at the point (0, 0) it is less than a fifth. The paper also
+# counts where k-means puts such a point: ``python -m reproduction --only distance``.
 AffinityFieldDisplay(scorer, centers, which=2).plot()

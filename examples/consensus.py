@@ -24,17 +24,17 @@ for name, labels in {**model.labelings_, "consensus": model.labels_}.items():
     print(f"{name:<10}  {lift_emd(X, labels, truth):>7.3f}  {rand_distance(labels, truth):.3f}")
 
 # %%
-# A run that missed some groups, and the consensus. Colours tell neighbours apart and mean nothing else.
+# One run that missed some groups, and the consensus. Colors only separate neighboring clusters.
 _, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharey=True)
 for ax, name, labels in zip(axes, ("run 1", "consensus"), (model.labelings_["run 1"], model.labels_), strict=True):
     ax.scatter(*X.T, c=labels, cmap="tab20", s=4)
     ax.set(title=name, aspect="equal")
 
 # %%
-# The truth is not needed to validate the consensus: points that turned stable speak for it.
+# Validating the consensus does not need the truth: it compares how well the labels replicate.
 print(validate_consensus(X, model.labelings_, model.labels_))
 
 # %%
-# The same labels, shuffled, deserve no trust.
+# Shuffled labels replicate no better than chance.
 shuffled = np.random.default_rng(0).permutation(model.labels_)
 print(validate_consensus(X, model.labelings_, shuffled).verdict)

@@ -2,8 +2,8 @@
 How many components does an approximate kernel need?
 ====================================================
 
-Affinities in the feature space of a kernel are exact. For many points the kernel can be approximated; here is how fast
-the affinities approach the exact ones: largest and mean absolute error, averaged over five draws.
+Affinities in the feature space of a kernel are exact. For many points, you can approximate the kernel. This example
+shows how fast the affinities approach the exact ones: largest and mean absolute error, averaged over five draws.
 """
 
 import matplotlib.pyplot as plt
@@ -31,12 +31,12 @@ for row, n_components in zip(table, sizes, strict=True):
     print(f"| {n_components} | " + " | ".join(f"{error:.2g}" for error in row) + " |")
 
 # %%
-# Nystroem's components are chosen among the points, Fourier's are not.
+# Nystroem chooses its components among the points; Fourier does not.
 _, ax = plt.subplots()
 names = ("Fourier, largest", "Fourier, mean", "Nystroem, largest", "Nystroem, mean")
 for name, errors, style in zip(names, table.T, ("C0o-", "C0o:", "C1s-", "C1s:"), strict=True):
     ax.loglog(sizes, errors, style, label=name)
-ax.set(xlabel="components", ylabel="error of the affinities", title="Approximate kernels against the exact one")
+ax.set(xlabel="components", ylabel="error of the affinities", title="Approximate kernels compared with the exact one")
 ax.minorticks_off()
 ax.set_xticks(sizes, labels=[str(size) for size in sizes])
 ax.legend()

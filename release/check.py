@@ -25,7 +25,7 @@ EXCLUDED = ("tests/", "attacks/", "benchmarks/", "reproduction/", "docs/", "exam
 
 
 def main() -> None:
-    """Build, check the contents, install and use."""
+    """Build, check, install and use the artifacts."""
     version = check_versions(os.environ.get("TAG"))
     shutil.rmtree(DIST, ignore_errors=True)
     run(sys.executable, "-m", "build", "--outdir", DIST, ROOT)
@@ -65,9 +65,9 @@ def check_contents(wheel: Path, sdist: Path, version: str) -> None:
     assert not missing, f"missing in the wheel: {sorted(missing)}"
     assert sdist.name == f"allegiance-{version}.tar.gz", sdist.name
     with tarfile.open(sdist) as archive:
-        kept = {name.split("/", 1)[-1] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "CHANGELOG.md", "tests/conftest.py", "pyproject.toml"} <= kept
-    assert not [name for name in kept if name.startswith(("out/", "dist/", ".venv/"))]
+        members = {name.split("/", 1)[-1] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "tests/conftest.py", "pyproject.toml"} <= members
+    assert not [name for name in members if name.startswith(("out/", "dist/", ".venv/"))]
 
 
 def tracked(folder: str) -> list[Path]:

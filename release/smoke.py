@@ -1,7 +1,7 @@
-"""A first look at an installed package, outside its source tree: ``python smoke.py core|cli|all``.
+"""Use an installed package outside its source tree: ``python smoke.py core|cli|all``.
 
-Each word is an environment: the package alone, with the extra ``cli``, or with ``all``. What an environment lacks must
-be said in one sentence that names the extra.
+Each word is an environment: the package alone, with the extra ``cli``, or with ``all``. An error about a missing
+library must name the extra that installs it.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ def score() -> None:
         assert result.replication > 0.8
         scorer = allegiance.AffinityScorer(calibration=5).fit(X, LABELS)
         scorer.save("own.model")
-        again = allegiance.load("own.model").affinity(X)
-        assert np.array_equal(again.affinity, scorer.affinity(X).affinity)
+        reloaded = allegiance.load("own.model").affinity(X)
+        assert np.array_equal(reloaded.affinity, scorer.affinity(X).affinity)
     assert abs(allegiance.metrics.lift_emd(X, LABELS, LABELS)) < 1e-6
 
 
-def ask_the_core_for_more() -> None:
-    """Ask for what extras bring."""
+def check_core_errors() -> None:
+    """Use features that need an extra."""
     X = points(2)
     result, scorer = allegiance.trust(X, LABELS), allegiance.AffinityScorer().fit(X, LABELS)
-    asked: list[tuple[str, Callable[[], Any]]] = [
+    features: list[tuple[str, Callable[[], Any]]] = [
         ("io", result.frame),
         ("report", lambda: result.report("report.html", X)),
         ("report", lambda: result.serve(X, open_browser=False)),
         ("plot", result.plot),
         ("io", lambda: allegiance.io.score_stream("points.csv", scorer, "out.csv")),
     ]
-    for extra, ask in asked:
-        said = ""
+    for extra, use in features:
+        message = ""
         try:
-            ask()
+            use()
         except ImportError as error:
-            said = str(error)
-        assert f"pip install 'allegiance[{extra}]'" in said, f"without the extra {extra}: {said!r}"
+            message = str(error)
+        assert f"pip install 'allegiance[{extra}]'" in message, f"without the extra {extra}: {message!r}"
     assert not Path("report.html").exists()
-    refused(["--version"], "cli")
+    check_error(["--version"], "cli")
 
 
 def use_the_command() -> None:
@@ -75,16 +75,16 @@ def use_the_command() -> None:
     assert Path("scores.parquet").stat().st_size > 1000
 
 
-def ask_the_command_for_more() -> None:
-    """Ask for what other extras bring."""
+def check_command_errors() -> None:
+    """Use options that need another extra."""
     table = ["points.csv", "--labels", "cluster"]
-    refused(["score", *table, "-o", "other.csv", "--report", "report.html"], "report")
-    refused(["review", *table, "--no-browser"], "report")
+    check_error(["score", *table, "-o", "other.csv", "--report", "report.html"], "report")
+    check_error(["review", *table, "--no-browser"], "report")
     assert not [name for name in ("other.csv", "report.html") if Path(name).exists()]
 
 
 def use_extras() -> None:
-    """Write a report and a picture, look at the page that is served, read a frame."""
+    """Write a report and a picture, open the served page, and read a frame."""
     call("score", "points.csv", "--labels", "cluster", "-o", "other.csv", "--report", "report.html")
     assert "</html>" in Path("report.html").read_text()
     X = points(3)
@@ -104,22 +104,22 @@ def write_table() -> None:
 
 
 def call(*arguments: str) -> str:
-    """Run the command, and return what it printed."""
+    """Run the command and return its output."""
     return subprocess.run([COMMAND, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def refused(arguments: list[str], extra: str) -> None:
-    """Check that the command says which extra it needs, and nothing else."""
+def check_error(arguments: list[str], extra: str) -> None:
+    """Check that the command fails with a message that names the extra."""
     done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode != 0, arguments
     assert f"pip install 'allegiance[{extra}]'" in done.stderr, f"{arguments}: {done.stderr}"
     assert "Traceback" not in done.stderr, done.stderr
 
 
-#: What is tried in each environment.
+#: The trials in each environment.
 TRIALS: dict[str, tuple[Callable[[], None], ...]] = {
-    "core": (score, ask_the_core_for_more),
-    "cli": (score, use_the_command, ask_the_command_for_more),
+    "core": (score, check_core_errors),
+    "cli": (score, use_the_command, check_command_errors),
     "all": (score, use_the_command, use_extras),
 }
 

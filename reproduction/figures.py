@@ -66,7 +66,7 @@ def draw_diagram(
 
 
 def draw_stolen_area(query: Any, shares: FloatArray, names: Any, sites: FloatArray, lower: Any, upper: Any) -> Any:
-    """Draw the territory of a point, coloured by the clusters it is taken from, with its affinities as shares."""
+    """Draw the territory of a point, colored by the clusters it is taken from, with its affinities as shares."""
     ax = draw_diagram(sites, np.zeros(len(sites)), lower, upper)
     for i, part in enumerate(cut_territory(query, sites, np.zeros(len(sites)), lower, upper)):
         ax.annotate(str(names[i]), sites[i], (6, 6), textcoords="offset points", fontweight="bold")

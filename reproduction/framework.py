@@ -103,8 +103,8 @@ class Section:
     @property
     def anchor(self) -> str:
         """The anchor that a Markdown page gives to the title."""
-        kept = "".join(letter for letter in self.title.lower() if letter.isalnum() or letter in " -")
-        return kept.replace(" ", "-")
+        letters = "".join(letter for letter in self.title.lower() if letter.isalnum() or letter in " -")
+        return letters.replace(" ", "-")
 
 
 def compare_numbers(pairs: Iterable[tuple[float, float]], tolerance: float) -> str:

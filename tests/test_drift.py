@@ -79,6 +79,10 @@ class TestCauses:
         if by != -6.0:  # else it comes close to another cluster, and some of its points get that label
             assert result.now - result.then == pytest.approx(by, abs=0.5)
             assert result.kind == "shifted" or result.interval[0] < by < result.interval[1]
+        if clusters == [2] and by != -6.0:
+            # The total variation distance of two normal distributions, in the share of the rows that moved.
+            distance = 2 * stats.norm.cdf(abs(by) / 2) - 1
+            assert result.severity == pytest.approx(np.mean(cluster == 2) * distance, abs=0.02)
 
     def test_a_cluster_that_left_for_another_place_moved(self, scorer):
         february, cluster = draw(4)

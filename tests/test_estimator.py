@@ -491,9 +491,11 @@ class TestPersistence:
     @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
     def test_result_survives_with_its_kind_of_frame(self, library):
         X, labels = blobs(30, 2, 3)
-        result = euclidean(library.DataFrame({"a": X[:, 0], "b": X[:, 1]}), labels)
+        frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+        result = euclidean(frame, labels, calibration=2, top=2)
         copy = self.through_pickle(result)
         assert_same(copy, result)
+        np.testing.assert_array_equal(copy.trust, result.trust)
         assert isinstance(copy.frame(), library.DataFrame)
         assert copy.frame(details=True).equals(result.frame(details=True))
         assert repr(copy) == repr(result)
@@ -504,9 +506,9 @@ class TestSplitting:
 
     @staticmethod
     def assert_pieces(pieces: list[AffinityResult], whole: AffinityResult) -> None:
-        for name in ("affinity", "standard_error", "label", "typicality"):
-            joined = np.concatenate([getattr(piece, name) for piece in pieces])
-            np.testing.assert_array_equal(joined, getattr(whole, name), err_msg=name)
+        frames = [piece.frame(details=True) for piece in pieces]
+        assert pd.concat(frames, ignore_index=True).equals(whole.frame(details=True))
+        np.testing.assert_array_equal(np.concatenate([piece.affinity for piece in pieces]), whole.affinity)
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
     @each_scene
@@ -518,6 +520,9 @@ class TestSplitting:
         n = len(points)
         for cuts in ([1, 2, 4, 7, n // 2 + 2, n // 2 + 3, n - 2], [n // 3 - 1, 2 * n // 3], [n - 1]):
             self.assert_pieces([scorer.affinity(part) for part in np.split(points, cuts)], whole)
+        order = np.random.default_rng(0).permutation(n)
+        shuffled, expected = scorer.affinity(points[order]), whole.frame(details=True).iloc[order]
+        assert shuffled.frame(details=True).equals(expected.reset_index(drop=True))
 
     def test_chunks_of_a_sparse_matrix(self):
         scorer, points = scene("shared, reduced")

@@ -55,13 +55,6 @@ def ring(k: int) -> np.ndarray:
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-def at_the_limits(dtype: type) -> np.ndarray:
-    """Return integers at both ends of what the type can hold."""
-    limits = np.iinfo(dtype)
-    steps = np.random.default_rng(0).integers(0, 100, (24, 2)).astype(dtype)
-    return np.where(np.arange(24)[:, None] % 2, limits.max - steps, limits.min + steps)
-
-
 def with_constant_columns() -> np.ndarray:
     X = cloud(d=5)
     X[:, 1], X[:, 3] = 7.0, 0.0
@@ -113,9 +106,6 @@ SCENES: dict[str, Callable[[], Hostile]] = {
     "offset beyond resolution": lambda: Hostile(cloud() + 1e18, turns(24, 4)),
     "784 dimensions": lambda: Hostile(cloud(20, 784), turns(20, 10)),
     "784 dimensions, few points": lambda: Hostile(cloud(6, 784), turns(6, 5), queries=cloud(5, 784, seed=2)),
-    "int8 limits": lambda: Hostile(at_the_limits(np.int8), turns(24, 3)),
-    "int64 limits": lambda: Hostile(at_the_limits(np.int64), turns(24, 3)),
-    "uint64 limits": lambda: Hostile(at_the_limits(np.uint64), turns(24, 3)),
     "queries at the largest size": lambda: Hostile(cloud(), turns(24, 4), queries=FAR),
     "queries at the largest size, reduced": lambda: Hostile(cloud(), turns(24, 3), queries=FAR),
     "queries at the largest size, sparse": lambda: Hostile(cloud(), turns(24, 3), queries=sp.csr_array(FAR)),

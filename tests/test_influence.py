@@ -1,29 +1,15 @@
 """Kinds of influence and weights as users meet them."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_circles, make_moons
 
 from allegiance import AffinityScorer, affinity
-from allegiance.influence import KL, Bregman, Kernel, Weights
+from allegiance.influence import KL, Kernel, Weights
 
 IRIS = load_iris().data
 LABELS = KMeans(3, n_init=3, random_state=0).fit_predict(IRIS)
-
-
-def squared(Y):
-    return (Y * Y).sum(axis=1)
-
-
-def squared_inverse(G):
-    return G / 2
-
-
-def squared_gradient(Y):
-    return 2 * Y
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e4])
@@ -76,24 +62,6 @@ def test_rings_and_moons(make):
     rbf = affinity(X, labels, influence=Kernel("rbf", gamma=6.0))
     assert (rbf.frame(details=True)["owner"] == labels).mean() > 0.98
     assert (euclidean.frame(details=True)["owner"] != labels).mean() > 0.1
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"influence": "within"},
-        {"influence": "kl"},
-        {"influence": Bregman(squared, squared_gradient, squared_inverse)},
-        {"influence": "rbf"},
-        {"influence": Kernel("rbf", approximation="nystroem")},
-        {"weights": Weights("density", scale="auto")},
-    ],
-    ids=lambda settings: " ".join(str(value) for value in settings.values())[:24],
-)
-def test_scores_survive_a_pickle(settings):
-    scorer = AffinityScorer(**{"influence": "euclidean"} | settings).fit(IRIS, LABELS)
-    again = pickle.loads(pickle.dumps(scorer))
-    np.testing.assert_array_equal(again.transform(IRIS), scorer.transform(IRIS))
 
 
 def test_the_summary_says_what_closeness_means():

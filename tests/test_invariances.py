@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from allegiance import AffinityScorer, affinity
+from allegiance import affinity
 
 #: The paper's distance.
 euclidean = partial(affinity, influence="euclidean")
-Scorer = partial(AffinityScorer, influence="euclidean")
 
 seeds = st.integers(0, 2**32 - 1)
 shapes = st.sampled_from([(2, 4, 12), (3, 5, 12), (2, 3, 8), (5, 3, 10)])
@@ -87,22 +86,3 @@ def test_numbering_of_clusters(seed, shape, domain, engine):
     there = euclidean(X, centers=centers[order], **options)
     tolerance = 0.02 if engine == "hit-and-run" else 1e-9
     np.testing.assert_allclose(there.affinity, here.affinity[:, order], atol=tolerance)
-
-
-@everyday
-@given(seeds, shapes, st.sampled_from(["box", "ball", "space"]), st.sampled_from(["auto", "hit-and-run"]))
-def test_order_and_number_of_points(seed, shape, domain, engine):
-    """Bit for bit: every point is scored as if it were alone."""
-    X, centers, rng = _data(seed, shape)
-    scorer = Scorer(centers=centers, domain=domain, engine=engine, eps=0.1).fit(X)
-    whole = scorer.affinity(X)
-    order = rng.permutation(len(X))
-    np.testing.assert_array_equal(scorer.affinity(X[order]).affinity, whole.affinity[order])
-    cut = rng.integers(1, len(X))
-    parts = [scorer.affinity(X[:cut]), scorer.affinity(X[cut:])]
-    for name in ("affinity", "standard_error"):
-        np.testing.assert_array_equal(np.concatenate([getattr(p, name) for p in parts]), getattr(whole, name))
-    details = [result.frame(details=True) for result in (*parts, whole)]
-    for name in ("engine", "empty_cell", "residual"):
-        first, second, expected = (frame[name].to_numpy() for frame in details)
-        np.testing.assert_array_equal(np.concatenate([first, second]), expected)

@@ -44,18 +44,18 @@ class Measurement(NamedTuple):
 
 
 class Known:
-    """What has been measured, by task, stage and scene."""
+    """All measurements by task, stage and scene."""
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
-        self._found = {(m.task, m.stage, m.scene): m for m in measurements}
+        self._by_key = {(m.task, m.stage, m.scene): m for m in measurements}
 
     def find(self, task: str, stage: str, scene: Scene) -> Measurement | None:
         """Return a measurement, or one that shows that fewer points of the kind were too many already."""
-        if (task, stage, scene) in self._found:
-            return self._found[task, stage, scene]
+        if (task, stage, scene) in self._by_key:
+            return self._by_key[task, stage, scene]
         smaller = (
             m
-            for (name, part, other), m in self._found.items()
+            for (name, part, other), m in self._by_key.items()
             if (name, part) == (task, stage) and other._replace(n=scene.n) == scene and other.n < scene.n
         )
         return next((m for m in smaller if m.outcome != "done"), None)
@@ -64,17 +64,18 @@ class Known:
         """Return the time of some stages together, or in words why there is none; None if nothing was tried."""
         total = 0.0
         for task, stage in stages:
-            found = self.find(task, stage, scene)
-            if found is None:
+            measurement = self.find(task, stage, scene)
+            if measurement is None:
                 return None
-            if found.outcome != "done":
-                return f"> {found.limit:g} s" if found.outcome == "time" else _WHY.get(found.outcome, found.outcome)
-            total += found.seconds
+            if measurement.outcome != "done":
+                outcome = measurement.outcome
+                return f"> {measurement.limit:g} s" if outcome == "time" else _WHY.get(outcome, outcome)
+            total += measurement.seconds
         return total if stages else None
 
 
 def run_campaign(path: Path, tasks: Sequence[Task], scenes: Sequence[Scene], limit: float) -> None:
-    """Measure what the file does not hold yet."""
+    """Measure everything that is not in the file yet."""
     done = {(m.task, m.stage, m.scene) for m in read(path)}
     jobs = [(task, scene) for scene in sorted(scenes) for task in tasks]
     for number, (task, scene) in enumerate(jobs, 1):
@@ -84,35 +85,35 @@ def run_campaign(path: Path, tasks: Sequence[Task], scenes: Sequence[Scene], lim
         what = f"{task.name}  n={scene.n:,} d={scene.d} k={scene.k}"
         print(f"{number}/{len(jobs)}  {what}", file=sys.stderr, end=" ", flush=True)
         started = time.perf_counter()
-        found = [m for m in measure(task, scene, limit) if m.stage in missing]
-        _append(path, found)
+        measurements = [m for m in measure(task, scene, limit) if m.stage in missing]
+        _append(path, measurements)
         outcomes = ", ".join(
-            f"{m.stage} {m.seconds:.3g} s" if m.outcome == "done" else f"{m.stage}: {m.outcome}" for m in found
+            f"{m.stage} {m.seconds:.3g} s" if m.outcome == "done" else f"{m.stage}: {m.outcome}" for m in measurements
         )
-        print(f"  {outcomes}  ({time.perf_counter() - started:.0f} s in all)", file=sys.stderr, flush=True)
+        print(f"  {outcomes}  ({time.perf_counter() - started:.0f} s)", file=sys.stderr, flush=True)
 
 
 def _hopeless(known: Sequence[Measurement], task: Task, scene: Scene) -> bool:
     """Return whether every stage of the task failed on fewer points of the same kind already."""
-    found = (Known(known).find(task.name, stage.name, scene) for stage in task.stages)
-    return all(m is not None and m.outcome != "done" for m in found)
+    measurements = (Known(known).find(task.name, stage.name, scene) for stage in task.stages)
+    return all(m is not None and m.outcome != "done" for m in measurements)
 
 
 def measure(task: Task, scene: Scene, limit: float) -> list[Measurement]:
     """Run a task in a process of its own, and stop it when a stage takes longer than allowed."""
     command = [sys.executable, "-m", "peers._measure", task.name, *map(str, scene)]
-    with tempfile.TemporaryFile("w+") as complaints:
+    with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            command, cwd=_BENCHMARKS, stdout=subprocess.PIPE, stderr=complaints, text=True, start_new_session=True
+            command, cwd=_BENCHMARKS, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
         )
         try:
-            found = _listen(process, task, scene, limit)
+            measurements = _listen(process, task, scene, limit)
         finally:
             _stop(process)
-        if any(m.outcome == "failed" for m in found):
-            complaints.seek(0)
-            print(complaints.read()[-2000:], file=sys.stderr)
-    return found
+        if any(m.outcome == "failed" for m in measurements):
+            errors.seek(0)
+            print(errors.read()[-2000:], file=sys.stderr)
+    return measurements
 
 
 def _listen(process: subprocess.Popen[str], task: Task, scene: Scene, limit: float) -> list[Measurement]:
@@ -169,7 +170,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def read(path: Path) -> list[Measurement]:
-    """Return what has been measured."""
+    """Return all measurements in the file."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -180,13 +181,13 @@ def read(path: Path) -> list[Measurement]:
     ]
 
 
-def _append(path: Path, found: Sequence[Measurement]) -> None:
+def _append(path: Path, measurements: Sequence[Measurement]) -> None:
     new = not path.exists()
     with path.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow(COLUMNS)
-        for m in found:
+        for m in measurements:
             writer.writerow(
                 [m.task, m.stage, *m.scene, m.outcome, f"{m.seconds:.4g}", m.turns, f"{m.megabytes:.1f}", m.limit]
             )

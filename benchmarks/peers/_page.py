@@ -11,7 +11,7 @@ from _marked_page import markdown_table, write_parts
 from _report import quantity
 
 from ._campaign import Known, Measurement, read
-from ._tasks import CENTRE, SCENES, SIZES, TASKS, Scene, Task, task_named
+from ._tasks import CENTER, SCENES, SIZES, TASKS, Scene, Task, task_named
 
 _OURS = "within"
 _COLORS = {"within": "#d95f02", "affinity": "#b2182b", "trust": "#7570b3"}
@@ -59,8 +59,10 @@ def _memory(known: Known, scenes: Sequence[Scene]) -> str:
         for stage in task.stages:
             cells = []
             for scene in scenes:
-                found = known.find(task.name, stage.name, scene)
-                cells.append(f"{found.megabytes:,.0f}" if found is not None and found.outcome == "done" else "")
+                measurement = known.find(task.name, stage.name, scene)
+                cells.append(
+                    f"{measurement.megabytes:,.0f}" if measurement is not None and measurement.outcome == "done" else ""
+                )
             rows.append([f"{task.title}, {stage.name}", *cells])
     return markdown_table(["MB", *map(_scene_title, scenes)], [row for row in rows if any(row[1:])])
 
@@ -80,8 +82,8 @@ def _ran(about: Path, measurements: Sequence[Measurement]) -> str:
 
 def _scene_title(scene: Scene) -> str:
     varied = [f"{name} = {value:,}" for name, value in zip("ndk", scene, strict=True)]
-    different = [text for text, value, usual in zip(varied, scene, CENTRE, strict=True) if value != usual]
-    return different[0] if different else f"{CENTRE.n:,} x {CENTRE.d}, k = {CENTRE.k}"
+    different = [text for text, value, usual in zip(varied, scene, CENTER, strict=True) if value != usual]
+    return different[0] if different else f"{CENTER.n:,} x {CENTER.d}, k = {CENTER.k}"
 
 
 def _digits(value: float) -> str:
@@ -112,7 +114,7 @@ def _panel(axes: Any, known: Known, stages_of: Callable[[Task], Any], plt: Any) 
         if not task.after:
             continue
         color = _COLORS.get(task.name) or next(colors)
-        values = {n: known.seconds(stages_of(task), CENTRE._replace(n=n)) for n in SIZES}
+        values = {n: known.seconds(stages_of(task), CENTER._replace(n=n)) for n in SIZES}
         done = {n: value for n, value in values.items() if isinstance(value, float)}
         width = 2.4 if task.name in _COLORS else 1.2
         if not done:
@@ -125,6 +127,6 @@ def _panel(axes: Any, known: Known, stages_of: Callable[[Task], Any], plt: Any) 
             n, limit = stopped[0], float(stopped[1].strip("> s"))
             axes.plot([max(done), n], [done[max(done)], limit], linestyle=":", color=color, linewidth=1.0)
             axes.plot(n, limit, marker="^", markersize=7, color=color, fillstyle="none")
-    axes.set(xscale="log", yscale="log", xlabel=f"points (d = {CENTRE.d}, k = {CENTRE.k})")
+    axes.set(xscale="log", yscale="log", xlabel=f"points (d = {CENTER.d}, k = {CENTER.k})")
     axes.grid(alpha=0.3, which="major")
     axes.spines[["top", "right"]].set_visible(False)

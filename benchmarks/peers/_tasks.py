@@ -1,6 +1,6 @@
 """The jobs, and the competitors: what is prepared, what is timed, with which settings.
 
-Jobs are points around k random centres; one of n, d and k is varied at a time. A stage "score" computes the scores of
+Jobs are points around k random centers; one of n, d and k is varied at a time. A stage "score" computes the scores of
 all points from a clustering; a stage "fit" makes the clustering or model itself. All run with their default threads.
 """
 
@@ -34,22 +34,22 @@ class Job(NamedTuple):
     X: Floats
     """(n, d)"""
     labels: npt.NDArray[np.intp]
-    """(n,) the centre each point was drawn around."""
+    """(n,) the center each point was drawn around."""
     centers: Floats
     """(k, d) the means of the clusters."""
 
 
-CENTRE = Scene(10_000, 50, 10)
+CENTER = Scene(10_000, 50, 10)
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 SCENES = (
-    *(CENTRE._replace(n=n) for n in SIZES),
-    *(CENTRE._replace(d=d) for d in (2, 784)),
-    *(CENTRE._replace(k=k) for k in (3, 50)),
+    *(CENTER._replace(n=n) for n in SIZES),
+    *(CENTER._replace(d=d) for d in (2, 784)),
+    *(CENTER._replace(k=k) for k in (3, 50)),
 )
 
 
 def make_job(scene: Scene, seed: int = 0) -> Job:
-    """Draw a job: centres and points with unit deviation in every direction."""
+    """Draw a job: centers and points with unit deviation in every direction."""
     rng = np.random.default_rng(seed)
     centers = rng.standard_normal((scene.k, scene.d))
     labels = np.arange(scene.n) % scene.k

@@ -12,7 +12,7 @@ import numpy as np
 from ._clusterers import Clustering, Floats, Ints, cluster_means, distances
 
 T = TypeVar("T")
-#: How often the data are clustered anew by scores that look at stability.
+#: How often the data are clustered again by stability scores.
 RUNS = 20
 Clusterer = Callable[[Floats, int, int], Clustering]
 
@@ -59,9 +59,9 @@ class Case:
         rng = np.random.default_rng([self.seed, 1])
         n = self.X.shape[0]
         samples = (rng.integers(0, n, n) for _ in range(RUNS))
-        return np.stack([self.anew(rows, run).predict(self.X) for run, rows in enumerate(samples)])
+        return np.stack([self.recluster(rows, run).predict(self.X) for run, rows in enumerate(samples)])
 
-    def anew(self, rows: Ints, run: int) -> Clustering:
+    def recluster(self, rows: Ints, run: int) -> Clustering:
         """Cluster some of the rows again, with a seed for each run."""
         return self.clusterer(self.X[rows], self.k, self.seed + 1000 * (run + 1))
 

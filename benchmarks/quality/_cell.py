@@ -7,22 +7,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from ._case import Case
 from ._clusterers import CLUSTERERS
-from ._datasets import LabelledSet
-from ._measures import Bools, Floats, auroc, average_precision, kept_accuracy, precision_at
+from ._datasets import LabeledSet
 from ._misassigned import by_majority, by_matching
 from ._scores import all_scores
 
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
 #: With fewer misassigned points a cell says too little about finding them.
 LEAST_WRONG = 5
-PRECISION_SHARES = (0.05,)
-COVERAGES = (0.1, 0.3, 0.5, 0.8, 0.9)
 
 
 class Cell(NamedTuple):
-    """What is stored of a cell."""
+    """The results of a cell."""
 
     about: dict[str, Any]
     """Size of the data, and how many points are misassigned."""
@@ -30,8 +32,8 @@ class Cell(NamedTuple):
     """One row of measures for each score."""
 
 
-def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> Iterator[Cell]:
-    """Measure the clusterings of one draw, sharing between them what depends on the data alone."""
+def measured_cells(data: LabeledSet, seed: int, clusterers: Sequence[str]) -> Iterator[Cell]:
+    """Measure the clusterings of one draw, sharing values that depend only on the data."""
     X, classes = data.draw(seed)
     k = int(classes.max()) + 1
     shared: dict[str, Any] = {}
@@ -56,25 +58,11 @@ def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> I
 
 
 def measures(trust: Floats, wrong: Bools, unmatched: Bools) -> dict[str, float]:
-    """Return how well a score (n,) finds the misassigned points; NaN if there are too few of them, or of the others."""
+    """Return how well low scores (n,) find misassigned points; NaN with too few of them, or too few of the others."""
     if min(int(wrong.sum()), int((~wrong).sum())) < LEAST_WRONG:
-        return dict.fromkeys(FINDING, float("nan"))
-    accuracy = kept_accuracy(trust, wrong, np.array(COVERAGES))
-    values = [
-        auroc(trust, wrong),
-        average_precision(trust, wrong),
-        auroc(trust, unmatched),
-        *(precision_at(trust, wrong, share) for share in PRECISION_SHARES),
-        *accuracy.tolist(),
-    ]
-    return dict(zip(FINDING, values, strict=True))
-
-
-#: The measures of finding misassigned points: by majority, but for the one that is named after the matching.
-FINDING = (
-    "auroc",
-    "ap",
-    "matched_auroc",
-    *(f"p{100 * share:.0f}" for share in PRECISION_SHARES),
-    *(f"keep{100 * share:.0f}" for share in COVERAGES),
-)
+        return dict.fromkeys(("auroc", "ap", "matched_auroc"), float("nan"))
+    return {
+        "auroc": float(roc_auc_score(wrong, -trust)),
+        "ap": float(average_precision_score(wrong, -trust)),
+        "matched_auroc": float(roc_auc_score(unmatched, -trust)),
+    }

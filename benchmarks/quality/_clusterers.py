@@ -58,7 +58,7 @@ def cluster_means(X: Floats, labels: Ints) -> Floats:
 
 
 def distances(X: Floats, centers: Floats) -> Floats:
-    """Return the distance of every row to every centre, (n, k)."""
+    """Return the distance of every row to every center, (n, k)."""
     from scipy.spatial.distance import cdist
 
     return cdist(X, centers)
@@ -70,9 +70,9 @@ def _consecutive(labels: Ints, predict: Callable[[Floats], Ints], model: object)
     table = np.full(int(names.max()) + 1, -1, dtype=np.intp)
     table[names] = np.arange(names.size)
 
-    def relabelled(rows: Floats) -> Ints:
-        found = np.asarray(predict(rows), dtype=np.intp)
-        known = found < table.size
-        return np.where(known, table[np.where(known, found, 0)], -1)
+    def relabeled(rows: Floats) -> Ints:
+        codes = np.asarray(predict(rows), dtype=np.intp)
+        known = codes < table.size
+        return np.where(known, table[np.where(known, codes, 0)], -1)
 
-    return Clustering(table[labels], relabelled, model)
+    return Clustering(table[labels], relabeled, model)

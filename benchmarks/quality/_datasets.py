@@ -1,4 +1,4 @@
-"""Labelled data: scikit-learn's own, MNIST and Soybean, generators, and a folder of tables.
+"""Labeled data: scikit-learn's own, MNIST and Soybean, generators, and a folder of tables.
 
 Decided once for all of them:
 
@@ -39,8 +39,8 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LabelledSet:
-    """A named source of labelled data."""
+class LabeledSet:
+    """A named source of labeled data."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ class UnavailableError(Exception):
     """A data set that is not on this machine."""
 
 
-def all_sets(folder: Path | None = None) -> list[LabelledSet]:
+def all_sets(folder: Path | None = None) -> list[LabeledSet]:
     """Return every data set of the study, and those of the folder: files NAME.csv with the class in the last column."""
     own = [] if folder is None else [_from_csv(path) for path in sorted(folder.glob("*.csv"))]
     return [*_real_sets(), *_generated_sets(), *own]
@@ -61,9 +61,9 @@ def all_sets(folder: Path | None = None) -> list[LabelledSet]:
 # --- real data ---------------------------------------------------------------------------------------------------
 
 
-def _real_sets() -> list[LabelledSet]:
+def _real_sets() -> list[LabeledSet]:
     return [
-        LabelledSet(name, "real", partial(_draw_rows, cache(partial(load, name)), scaled=scaled))
+        LabeledSet(name, "real", partial(_draw_rows, cache(partial(load, name)), scaled=scaled))
         for name, load, scaled in (
             ("iris", _scikit_learn, True),
             ("wine", _scikit_learn, True),
@@ -93,8 +93,8 @@ def _ours(name: str) -> tuple[Floats, Sequence[object]]:
     return np.asarray(dataset.X, float), dataset.reference.tolist()
 
 
-def _from_csv(path: Path) -> LabelledSet:
-    return LabelledSet(path.stem, "table", partial(_draw_rows, cache(partial(_read_csv, path)), scaled=True))
+def _from_csv(path: Path) -> LabeledSet:
+    return LabeledSet(path.stem, "table", partial(_draw_rows, cache(partial(_read_csv, path)), scaled=True))
 
 
 def _read_csv(path: Path) -> tuple[Floats, Sequence[object]]:
@@ -139,7 +139,7 @@ def _prepared(X: Floats, scaled: bool) -> Floats:
 # --- generated data ----------------------------------------------------------------------------------------------
 
 
-def _generated_sets() -> list[LabelledSet]:
+def _generated_sets() -> list[LabeledSet]:
     """Vary one thing at a time around four round clusters of equal size in five columns, 2.5 deviations apart."""
     scenes: dict[str, Callable[[int], Sample]] = {
         "blobs": blobs,
@@ -159,7 +159,7 @@ def _generated_sets() -> list[LabelledSet]:
         "moons": _moons,
         "classification": _classification,
     }
-    return [LabelledSet(name, "generated", draw) for name, draw in scenes.items()]
+    return [LabeledSet(name, "generated", draw) for name, draw in scenes.items()]
 
 
 def blobs(
@@ -173,9 +173,9 @@ def blobs(
     common: bool = True,
     spread: float = 1.0,
 ) -> Sample:
-    """Draw ``make_blobs`` around random centres.
+    """Draw ``make_blobs`` around random centers.
 
-    ``separation`` is the distance of the two closest centres, in deviations; ``imbalance`` the largest cluster over
+    ``separation`` is the distance of the two closest centers, in deviations; ``imbalance`` the largest cluster over
     the smallest; ``stretch`` the longest axis of a cluster over its shortest, in ``common`` or each cluster its own;
     ``spread`` the widest cluster over the narrowest.
     """

@@ -40,7 +40,7 @@ def distance_gap(case: Case) -> Floats:
 
 
 def fuzzy_membership(case: Case) -> Floats:
-    """Return the fuzzy c-means membership, m = 2, towards the means of the judged clusters."""
+    """Return the fuzzy c-means membership, m = 2, toward the means of the judged clusters."""
     from skfuzzy import cmeans_predict
 
     members = cmeans_predict(case.X.T, case.centers, m=2.0, error=0.005, maxiter=1000, seed=case.seed)[0]

@@ -1,28 +1,58 @@
-"""All scores of the study, and which of them are compared in the headline."""
+"""All scores of the study: those of other packages, ingredients of ours, and the silhouette of whitened data.
+
+The review order and trust themselves are measured by ``replication.py --only order`` on the same clusterings.
+"""
 
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
+from sklearn.covariance import ledoit_wolf
+
+from allegiance import affinity
 
 from ._case import Case
 from ._clusterers import Floats
-from ._ours import OUR_ABLATIONS, OURS, our_scores
-from ._peers import PEER_SCORES
-from ._whitened import WHITENED_SCORES, whitened_scores
+from ._peers import PEER_SCORES, silhouette
 
-HEADLINE = (OURS, *PEER_SCORES)
-ABLATIONS = (*OUR_ABLATIONS, *WHITENED_SCORES)
-SCORES = (*HEADLINE, *ABLATIONS)
+
+def own_affinity_and_closeness(case: Case) -> Floats:
+    """Return the mean (n,) of the two scores from which trust and the review order are made."""
+    result = affinity(case.X, case.labels, n_jobs=1)
+    return (result.own_affinity + result.frame(details=True)["closeness"].to_numpy()) / 2.0
+
+
+def confidence_euclidean(case: Case) -> Floats:
+    """Return the paper's score (n,): the largest affinity under plain Euclidean influence."""
+    return affinity(case.X, case.labels, n_jobs=1, influence="euclidean").affinity.max(axis=1)
+
+
+def whitened(case: Case) -> Floats:
+    """Return the data (n, d) with unit covariance within clusters, shrunk after Ledoit and Wolf."""
+    covariance = ledoit_wolf(case.X - case.centers[case.labels], assume_centered=True)[0]
+    values, axes = np.linalg.eigh(covariance)
+    return case.X @ (axes / np.sqrt(values))
+
+
+def whitened_silhouette(case: Case) -> Floats:
+    """Return the silhouette (n,) of the whitened data, which nobody ships, to see what affinity adds to it."""
+    return silhouette(Case(whitened(case), case.k, case.seed, lambda X, k, seed: case.clustering))
+
+
+SCORES = PEER_SCORES | {
+    "own affinity + closeness": own_affinity_and_closeness,
+    "confidence euclidean": confidence_euclidean,
+    "whitened silhouette": whitened_silhouette,
+}
 
 
 def all_scores(case: Case) -> dict[str, Floats]:
-    """Score a clustering in every way; (n,) each, more meaning more trusted."""
+    """Score a clustering in every way; (n,) each, higher meaning more trustworthy."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # samples that ran out, mixtures that did not converge: part of "as shipped"
-        found = our_scores(case) | whitened_scores(case) | {name: score(case) for name, score in PEER_SCORES.items()}
-    for name, values in found.items():
+        warnings.simplefilter("ignore")  # mixtures that did not converge, samples that ran out: part of "as shipped"
+        scores = {name: score(case) for name, score in SCORES.items()}
+    for name, values in scores.items():
         if values.shape != (case.X.shape[0],) or not np.isfinite(values).all():
             raise AssertionError(f"{name} gives {values.shape} with {np.isnan(values).sum()} NaN")
-    return {name: found[name] for name in SCORES}
+    return scores

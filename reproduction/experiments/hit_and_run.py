@@ -17,7 +17,7 @@ TOLERANCE = 0.1
 def run(setup: Setup) -> Section:
     """Draw samples, and compare the shares of their owners with the exact ones."""
     scorer = example()
-    drawn, samples = draw_samples(QUERY, SITES, *CORNERS, N_SAMPLES, 0)
+    axes, samples = draw_samples(QUERY, SITES, *CORNERS, N_SAMPLES, 0)
     owners = ((samples[:, None, :] - SITES) ** 2).sum(axis=2).argmin(axis=1)
     sampled = np.bincount(owners, minlength=len(SITES)) / N_SAMPLES
     difference = float(np.abs(sampled - scorer.transform(QUERY[None])[0]).max())
@@ -25,9 +25,7 @@ def run(setup: Setup) -> Section:
         title="Hit-and-run samples",
         asks="The paper's figure shows samples of a Voronoi cell. Ours are 1,000 of the cell of the section before.",
         pictures=(
-            Picture(
-                setup.save(drawn.figure, "hit_and_run"), "1,000 steps of hit-and-run in the territory of one point"
-            ),
+            Picture(setup.save(axes.figure, "hit_and_run"), "1,000 steps of hit-and-run in the territory of one point"),
         ),
         findings=(
             Finding(

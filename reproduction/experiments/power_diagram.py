@@ -22,7 +22,7 @@ def run(setup: Setup) -> Section:
         centers=sites, weights=weights, domain=Polytope.box([-1, -1], [11, 11]), random_state=0, influence="euclidean"
     )
     scorer.fit(sites)
-    drawn = draw_diagram(sites, weights, [-1, -1], [11, 11])
+    axes = draw_diagram(sites, weights, [-1, -1], [11, 11])
     places = rng.uniform(-1.0, 11.0, (N_PLACES, 2))
     power = ((places[:, None, :] - sites) ** 2).sum(axis=2) - weights
     wrong = int((scorer.predict(places) != power.argmin(axis=1)).sum())
@@ -30,7 +30,7 @@ def run(setup: Setup) -> Section:
         title="A power diagram",
         asks="The paper's figure shows the power diagram of some points with circles for their weights, without "
         "coordinates. Ours: 12 uniform sites with uniform weights; a circle has radius √w.",
-        pictures=(Picture(setup.save(drawn.figure, "power_diagram"), "A power diagram; circles have radius √w"),),
+        pictures=(Picture(setup.save(axes.figure, "power_diagram"), "A power diagram; circles have radius √w"),),
         findings=(
             Finding(
                 "Cells of the power diagram are where |y - c|² - w is smallest",

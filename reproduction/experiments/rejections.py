@@ -11,8 +11,8 @@ from reproduction.framework import Check, Finding, Section, Setup, Table
 DIMENSIONS = (2, 5, 10, 15, 20)
 CLAIMED = 1000
 #: Draws stop at this many kept points, or at this many draws.
-_KEPT = 200
-_DRAWN = 2_000_000
+_ENOUGH = 200
+_MAX_DRAWS = 2_000_000
 _BLOCK = 100_000
 _BALL_SAMPLES = 2000
 
@@ -37,7 +37,7 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            f"Counts stop at {_DRAWN:,} draws: a larger one means that none or few points were kept. By shared "
+            f"Counts stop at {_MAX_DRAWS:,} draws: a larger one means that none or few points were kept. By shared "
             "samples a query gets about one in k + 1, in any dimension.",
         ),
     )
@@ -51,8 +51,8 @@ def _rejections(d: int, seed: int) -> float:
     inside = sample_polytope(A, b, _BALL_SAMPLES, thin=d, random_state=seed)
     center = inside.mean(axis=0)
     radius = float(np.sqrt(((inside - center) ** 2).sum(axis=1).max()))
-    kept, drawn = sample_by_rejection(A, b, center, radius, rng)
-    return (drawn - len(kept)) / max(len(kept), 1)
+    kept, n_draws = sample_by_rejection(A, b, center, radius, rng)
+    return (n_draws - len(kept)) / max(len(kept), 1)
 
 
 def sample_by_rejection(
@@ -60,14 +60,14 @@ def sample_by_rejection(
 ) -> tuple[FloatArray, int]:
     """Draw uniform points of a ball and keep those with A z <= b; return these, and how many were drawn."""
     kept: list[FloatArray] = []
-    drawn = 0
-    while sum(map(len, kept)) < _KEPT and drawn < _DRAWN:
+    n_draws = 0
+    while sum(map(len, kept)) < _ENOUGH and n_draws < _MAX_DRAWS:
         direction = rng.standard_normal((_BLOCK, center.size))
         length = radius * rng.random((_BLOCK, 1)) ** (1.0 / center.size)
         z = center + length * direction / np.linalg.norm(direction, axis=1, keepdims=True)
         kept.append(z[(z @ A.T <= b).all(axis=1)])
-        drawn += _BLOCK
-    return np.concatenate(kept), drawn
+        n_draws += _BLOCK
+    return np.concatenate(kept), n_draws
 
 
 def _cell(sites: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:

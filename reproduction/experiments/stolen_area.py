@@ -25,7 +25,7 @@ def run(setup: Setup) -> Section:
     """Draw the territory of one point, and check its shares by counting places of a grid."""
     scorer = example()
     shares = scorer.transform(QUERY[None])[0]
-    drawn = draw_stolen_area(QUERY, shares, scorer.classes_, SITES, *CORNERS)
+    axes = draw_stolen_area(QUERY, shares, scorer.classes_, SITES, *CORNERS)
     counted = _counted_on_a_grid()
     difference = float(np.abs(shares - counted).max())
     return Section(
@@ -34,7 +34,7 @@ def run(setup: Setup) -> Section:
         "coordinates. Ours are three centers and one point in a square.",
         pictures=(
             Picture(
-                setup.save(drawn.figure, "stolen_area"),
+                setup.save(axes.figure, "stolen_area"),
                 "The territory of one point, by whom each part is taken from: "
                 + ", ".join(f"{share:.1%}" for share in shares),
             ),

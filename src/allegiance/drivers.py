@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,11 @@ import scipy.sparse as sp
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, is_sparse, join_names
 from allegiance.notebook import Card, CardMixin, count
-from allegiance.results import FrameLike
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from allegiance.results import FrameLike
 
 __all__ = ["Drivers", "Finding", "drivers", "duplicates_text", "quote_option", "same_content"]
 
@@ -90,7 +91,7 @@ class Drivers(CardMixin):
     rule_columns: tuple[str, ...]
     fidelity: float
     flags: tuple[Finding, ...]
-    _frame_like: FrameLike = field(default_factory=FrameLike)
+    _frame_like: FrameLike
 
     @property
     def columns(self) -> pd.DataFrame:
@@ -216,6 +217,8 @@ def drivers(
     >>> result.rule_columns, [flag.kind for flag in result.flags]
     (('spent',), ['one column'])
     """
+    from allegiance.results import FrameLike
+
     labels = np.asarray(getattr(labels, "label", labels))
     features, usable = _features(data, plan, names, labels, scale)
     index = nw.maybe_get_index(nw.from_native(data, pass_through=True)) if hasattr(data, "columns") else None

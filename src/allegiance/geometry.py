@@ -45,7 +45,7 @@ class Triangulation(NamedTuple):
 def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *, joggle: bool = False) -> Triangulation:
     """Triangulate the bounded cell {y: normals y <= offsets} (rows of unit length).
 
-    Qhull intersects the half-spaces around the centre of the largest inscribed ball and triangulates the hull of the
+    Qhull intersects the half-spaces around the center of the largest inscribed ball and triangulates the hull of the
     vertices; every facet that does not touch the first vertex forms one simplex with it. A cell without interior
     gives no simplex. Facets with many corners may come out of Qhull with overlapping simplices; ``joggle`` avoids that
     by a random perturbation while the facets are found, at the price of more simplices.
@@ -163,9 +163,9 @@ def _solve(cost: FloatArray, bounds: Any, **constraints: Any) -> tuple[int, Floa
 
 
 def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
-    """Find the largest ball inside {y : A y <= b}, A (m, d) and b (m,); return its centre (d,) and radius.
+    """Find the largest ball inside {y : A y <= b}, A (m, d) and b (m,); return its center (d,) and radius.
 
-    The radius is the least distance from the centre to a facet. It is zero if the polytope is flat, up to rounding, and
+    The radius is the least distance from the center to a facet. It is zero if the polytope is flat, up to rounding, and
     negative if it is empty: every half-space must move out by that much to give it a point; ``-inf`` if a row such as
     0 <= -1 can never hold. A polytope with arbitrarily large balls gets a finite one.
 
@@ -237,9 +237,9 @@ def bounding_box(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
     slack = np.maximum(offsets - normals @ center, 0.0)
     size = float(slack.max()) or 1.0
     low, high = center.copy(), center.copy()
-    for axis, towards in enumerate(np.eye(len(center))):
+    for axis, toward in enumerate(np.eye(len(center))):
         for side, sign in ((low, 1.0), (high, -1.0)):
-            status, corner = _solve(sign * towards, (None, None), A_ub=normals, b_ub=slack / size)
+            status, corner = _solve(sign * toward, (None, None), A_ub=normals, b_ub=slack / size)
             if status != 0:
                 raise ValueError(f"The extent of coordinate {axis} of A y <= b was not found: rescale the coordinates.")
             side[axis] += size * corner[axis]
@@ -247,7 +247,7 @@ def bounding_box(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _inner_point(normals: FloatArray, offsets: FloatArray, *, flat: bool = False) -> FloatArray:
-    """Return the centre (d,) of the largest ball inside a bounded polytope, or say why there is none."""
+    """Return the center (d,) of the largest ball inside a bounded polytope, or say why there is none."""
     center, radius = chebyshev_center(normals, offsets)
     if radius < 0:
         raise ValueError("A y <= b has no solution: the polytope is empty. Check the signs of A and b.")
@@ -443,17 +443,17 @@ def _walk(
     position = np.zeros(d)
     for first in range(0, burn_in + n_kept * thin, block):
         if directions == "random":
-            # Hit-and-run does not see the length of a direction, so Gaussian vectors need not be normalised.
-            towards = streams[0].standard_normal((block, d))
+            # Hit-and-run does not see the length of a direction, so Gaussian vectors need not be normalized.
+            toward = streams[0].standard_normal((block, d))
         else:
-            towards = np.eye(d)[np.arange(first, first + block) % d]
+            toward = np.eye(d)[np.arange(first, first + block) % d]
         uniforms = streams[1].random(block)
         steps = min(block, burn_in + n_kept * thin - first)
         polytope_chain(
             position,
             np.maximum(slack - normals @ position, 0.0),
-            towards[:steps],
-            (towards @ normals.T)[:steps],
+            toward[:steps],
+            (toward @ normals.T)[:steps],
             uniforms[:steps],
             first - burn_in,
             thin,

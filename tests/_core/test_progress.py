@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -135,17 +134,6 @@ def test_an_unknown_total(capsys):
     work(True, total=None)
     assert "100 points" in capsys.readouterr().err
     assert str(Progress(5, None, 2.0, "points")) == "5 points, 2 points/s"
-
-
-@pytest.mark.slow
-def test_nothing_is_imported_for_a_bar_that_is_not_shown():
-    script = (
-        "import sys\nfrom allegiance._core.progress import progress\n"
-        "with progress(3, 'measuring', True) as advance: advance(3)\n"
-        "print({'rich', 'tqdm', 'IPython'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
 
 
 def test_a_remark_reaches_only_those_who_watch(capsys):

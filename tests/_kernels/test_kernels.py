@@ -137,7 +137,7 @@ def _choose(site_a, site_b, points, limits, wanted=True):
     """Samples, and what is chosen among them, as the kernel that counts takes it."""
     (m, r), k = points.shape, len(site_a)
     samples, coarse = np.empty((m, r), np.float32), np.empty((m if COARSE else 0, (r + 1) // 2), np.int32)
-    owner = np.empty(m, np.uint8)
+    owner = np.empty(m, np.uint16)
     starts, most = np.empty((m // BLOCK, k), np.int64), m * k + BLOCK
     chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
     single = SingleFunctions.of(site_a, site_b)

@@ -209,7 +209,7 @@ def test_figures_are_those_of_compare_clusterings(overlapping, validated):
 
 def test_the_same_labels_change_nothing(overlapping, validated):
     model, _ = validated
-    scorer = AffinityScorer(domain="ball", eps=0.02, calibration=4)
+    scorer = clone(BY_KMEANS).set_params(domain="ball", eps=0.02)
     validation = validate_consensus(overlapping, [model.labels_], model.labels_, scorer=scorer)
     frame = validation.frame()
     assert frame.clustering.tolist() == ["labels", "consensus"]
@@ -218,7 +218,7 @@ def test_the_same_labels_change_nothing(overlapping, validated):
 
 def test_separate_blobs_are_supported_before_and_after():
     X, truth = make_blobs(90, centers=[[0, 0], [20, 0], [0, 20]], cluster_std=0.5, random_state=0)
-    validation = validate_consensus(X, {"one": truth, "two": 2 - truth}, truth)
+    validation = validate_consensus(X, {"one": truth, "two": 2 - truth}, truth, scorer=SCORER)
     assert (validation.comparison.above_chance > 0.9).all()
     assert validation.frame().verdict.tolist() == ["little changed", "little changed", ""]
     assert "nothing to gain" in validation.verdict
@@ -239,7 +239,7 @@ def test_a_consensus_of_unlucky_runs_of_k_means_improves():
 
 def test_a_consensus_that_has_nothing_to_do_with_the_clusterings_is_found_out(rng):
     X, truth = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], cluster_std=1.2, random_state=0)
-    validation = validate_consensus(X, [truth, truth], rng.integers(0, 4, 300))
+    validation = validate_consensus(X, [truth, truth], rng.integers(0, 4, 300), scorer=SCORER)
     assert validation.verdict.startswith("Lost")
     assert "little to do with them" in validation.verdict
     assert abs(validation.comparison.above_chance[-1]) < 0.1
@@ -270,7 +270,7 @@ def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
 
 def test_prints_a_table_and_html(overlapping, validated):
     model, _ = validated
-    validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=SCORER)
+    validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=BY_KMEANS)
     lines = str(validation).splitlines()
     assert lines[4].startswith("a < b")
     assert lines[5].startswith("consensus")
@@ -283,5 +283,6 @@ def test_a_bad_candidate_is_named_and_functions_are_clusterers(rng):
     y = np.repeat([0, 1], 40)
     with pytest.raises(ValueError, match="clustering 'b': labels has 10 entries"):
         compare_clusterings(X, {"a": y, "b": y[:10]})
-    comparison = compare_clusterings(X, {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)})
+    candidates = {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)}
+    comparison = compare_clusterings(X, candidates, scorer=SCORER)
     assert len(comparison.results) == 2

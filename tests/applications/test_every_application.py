@@ -186,9 +186,10 @@ def test_clusters_are_the_same_in_single_precision(estimator):
 def test_figures_are_nearly_the_same_in_single_precision():
     other = np.roll(LABELS, 5)
     assert lift_emd(SINGLE, LABELS, other) == pytest.approx(lift_emd(X, LABELS, other), abs=1e-6)
-    clusterer = KMeans(4, n_init=1, random_state=0)
-    double, single = (compare_clusterings(data, {"k-means": clusterer, "truth": LABELS}).trust for data in (X, SINGLE))
+    clusterer, scorer = KMeans(4, n_init=1, random_state=0), AffinityScorer(calibration=4)
+    candidates = {"k-means": clusterer, "truth": LABELS}
+    double, single = (compare_clusterings(data, candidates, scorer=scorer).trust for data in (X, SINGLE))
     np.testing.assert_allclose(single, double, atol=1e-4)
-    assert (validate_consensus(SINGLE, [LABELS], LABELS).gain == 0).all()
+    assert (validate_consensus(SINGLE, [LABELS], LABELS, scorer=scorer).gain == 0).all()
     actual = [stability_curve(data, clusterer, (3, 4, 5), n_references=3).suggestion for data in (X, SINGLE)]
     assert actual == [4, 4]

@@ -47,12 +47,12 @@ class TestSuggestion:
 
     def test_two_groups_of_two_are_four(self, rng):
         X = np.repeat([[0, 0], [8, 0], [100, 0], [108, 0]], 40, axis=0) + rng.normal(size=(160, 2))
-        curve = stability_curve(X, KMeans(n_init=3), (2, 3, 4, 5), n_references=4, n_jobs=1)
+        curve = stability_curve(X, KMeans(n_init=3), (2, 3, 4, 5), n_references=4, n_resamples=10, n_jobs=1)
         assert {2, 4} <= set(curve.contenders)
         assert curve.suggestion == 4
 
     # By chance a uniform draw is suggested once in n_references + 1 times; the seed is fixed.
-    @pytest.mark.parametrize("kind", ["normal", "uniform"])
+    @pytest.mark.parametrize("kind", ["normal", pytest.param("uniform", marks=pytest.mark.slow)])
     def test_one_cloud_has_no_suggestion(self, kind, rng):
         X = getattr(rng, kind)(size=(200, 2))
         curve = stability_curve(X, KMeans(n_init=2), (2, 3, 5), **FAST | {"n_references": 8})

@@ -9,7 +9,7 @@ import pytest
 
 from attacks import random_calls
 from attacks._common import MODULES, generator, load
-from attacks.injection import opened, start_browser
+from attacks.injection import open_and_touch, start_browser
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_what_a_page_lets_through_is_noticed(markup, says, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(f"<!doctype html><html data-ready=true><body>{markup}</body></html>")
     try:
-        found = opened(browser, page.as_uri())
+        effect = open_and_touch(browser, page.as_uri())
     finally:
         browser.quit()
-    assert (found is None) if says is None else (found is not None and says in found)
+    assert (effect is None) if says is None else (effect is not None and says in effect)

@@ -4,11 +4,11 @@ import pytest
 from allegiance import affinity
 from peers._campaign import Known, Measurement, measure
 from peers._page import compared
-from peers._tasks import CENTRE, Scene, make_job, score_with_chains, task_named
+from peers._tasks import CENTER, Scene, make_job, score_with_chains, task_named
 
 
 def measurement(n=1000, outcome="done", seconds=2.0, stage="score", task="silhouette"):
-    return Measurement(task, stage, CENTRE._replace(n=n), outcome, seconds, 1, 5.0, 60.0)
+    return Measurement(task, stage, CENTER._replace(n=n), outcome, seconds, 1, 5.0, 60.0)
 
 
 def test_chains_measure_what_affinity_does():
@@ -27,10 +27,10 @@ def test_times_add_up_and_failures_are_named():
         [measurement(), measurement(task="k-means", stage="fit", seconds=0.5), measurement(10_000, "memory", np.nan)]
     )
     whole = task_named("silhouette").after
-    assert known.seconds(whole, CENTRE._replace(n=1000)) == 2.5
-    assert known.seconds(whole[1:], CENTRE._replace(n=10_000)) == "> 8 GB"
-    assert known.seconds(whole[1:], CENTRE._replace(n=1_000_000)) == "> 8 GB"
-    assert known.seconds(whole, CENTRE._replace(d=2)) is None
+    assert known.seconds(whole, CENTER._replace(n=1000)) == 2.5
+    assert known.seconds(whole[1:], CENTER._replace(n=10_000)) == "> 8 GB"
+    assert known.seconds(whole[1:], CENTER._replace(n=1_000_000)) == "> 8 GB"
+    assert known.seconds(whole, CENTER._replace(d=2)) is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ ALL = (bootstrap_agreement, bootstrap_stability, item_consensus, prediction_stre
 
 
 class Arbitrary:
-    """A clusterer whose clusters have nothing to do with the data, and which remembers whom it labelled."""
+    """A clusterer whose clusters have nothing to do with the data, and which remembers whom it labeled."""
 
     def __init__(self, n: int, k: int) -> None:
         self.rng = np.random.default_rng(7)

@@ -1,13 +1,10 @@
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from quality._case import Case
 from quality._clusterers import CLUSTERERS, k_means
-from quality._measures import auroc
-from quality._ours import OUR_ABLATIONS, OURS, our_scores
-from quality._peers import PEER_SCORES
-from quality._scores import HEADLINE, SCORES, all_scores
-from quality._whitened import WHITENED_SCORES, whitened, whitened_scores
+from quality._scores import SCORES, all_scores, whitened
 
 OTHER_LIBRARIES = {"fuzzy membership": "skfuzzy", "hdbscan": "hdbscan", "cake": "cake_ensemble"}
 
@@ -22,31 +19,17 @@ def scene():
     return Case(X, 3, 0, k_means), np.arange(188) >= 180
 
 
-@pytest.mark.parametrize("name", PEER_SCORES)
+@pytest.mark.parametrize("name", SCORES)
 @pytest.mark.filterwarnings("ignore")
-def test_a_peer_trusts_the_border_least(scene, name):
+def test_a_score_trusts_the_border_least(scene, name):
     if name in OTHER_LIBRARIES:
         pytest.importorskip(OTHER_LIBRARIES[name])
     case, border = scene
-    trust = PEER_SCORES[name](case)
+    trust = SCORES[name](case)
     assert trust.shape == (188,)
     # Stability has few values near a border that every run draws alike.
     steady = name in ("bootstrap agreement", "bootstrap stability", "prediction strength", "item consensus")
-    assert auroc(trust, border) > (0.6 if steady else 0.9)
-
-
-def test_ours_trust_the_border_least(scene):
-    case, border = scene
-    scores = our_scores(case)
-    assert tuple(scores) == (OURS, *OUR_ABLATIONS)
-    assert {name for name, trust in scores.items() if auroc(trust, border) <= 0.9} == set()
-
-
-def test_whitened_peers_trust_the_border_least(scene):
-    case, border = scene
-    scores = whitened_scores(case)
-    assert set(scores) == set(WHITENED_SCORES)
-    assert all(auroc(trust, border) > 0.9 for trust in scores.values())
+    assert roc_auc_score(border, -trust) > (0.6 if steady else 0.9)
 
 
 def test_whitening_gives_unit_covariance_within_clusters(rng):
@@ -63,6 +46,4 @@ def test_every_score_is_computed_for_every_clusterer(rng, clusterer):
         pytest.importorskip(library)
     X = np.repeat([[0.0, 0.0], [5.0, 0.0]], 25, axis=0) + rng.normal(size=(50, 2))
     shared = {"cake": np.zeros(50)}  # its own test takes seconds
-    scores = all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared))
-    assert tuple(scores) == SCORES
-    assert set(HEADLINE) <= set(SCORES)
+    assert set(all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared))) == set(SCORES)

@@ -194,3 +194,5 @@ class TestTrustAfterwards:
         expected = (600 - least.size + audit.trust[least].sum()) / 600
         assert audit.share_right == pytest.approx(expected)
         assert audit.interval[0] < audit.share_right < 1.0
+        error = 1.959964 * np.sqrt((audit.trust[least] * (1 - audit.trust[least])).sum())
+        assert audit.interval[1] == pytest.approx(expected + error / 600)

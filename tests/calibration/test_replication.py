@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import Calibration
+from allegiance import AffinityScorer, Calibration
 from allegiance.calibration import above_chance, matches, replicate, stand_in
 
 FEW = Calibration(4)
@@ -118,6 +118,18 @@ class TestReplicate:
         X, y = blobs()
         found = replicate(X, y, clusterer, calibration=Calibration(4, rows_per_subsample=limit))
         assert found.times.sum() == 4 * (240 - rows)
+
+    def test_subsamples_of_a_long_table_have_the_rows_asked_for(self):
+        X, y = blobs(1500)
+        sizes = []
+
+        def cluster(rows):
+            sizes.append(len(rows))
+            return (rows[:, 0] > 4).astype(int)
+
+        calibration = Calibration(2, clusterer=cluster, rows_per_subsample=100)
+        AffinityScorer(calibration=calibration, n_jobs=1).fit(X, y)
+        assert min(sizes) == 100
 
     def test_halves_that_agree_with_each_other_count_no_more_than_with_the_labels(self):
         X, y = blobs(600)
@@ -247,26 +259,3 @@ class TestStandIn:
         rng = np.random.default_rng(3)
         X = np.vstack([rng.normal(size=(150, 2)) * [3, 0.3], rng.normal(size=(30, 2)) * 0.3 + [0, 3]])
         assert stand_in(X, AgglomerativeClustering(5).fit_predict(X)).name == "Ward's method"
-
-
-class TestParameters:
-    @pytest.mark.parametrize(
-        ("parameters", "error", "said"),
-        [
-            ({"n_resamples": 1}, ValueError, "n_resamples"),
-            ({"rows_per_subsample": 1}, ValueError, "rows_per_subsample"),
-            ({"size_prior": -1.0}, ValueError, "size_prior"),
-            ({"clusterer": KMeans}, TypeError, "clusterer"),
-            ({"clusterer": "kmeans"}, TypeError, "clusterer"),
-        ],
-    )
-    def test_that_make_no_sense(self, parameters, error, said):
-        with pytest.raises(error, match=said):
-            Calibration(**parameters).check()
-
-    def test_what_users_write(self):
-        assert Calibration.resolve(None) is None
-        assert Calibration.resolve(False) is None
-        assert Calibration.resolve(True).n_resamples is None
-        assert Calibration.resolve(7).n_resamples == 7
-        assert Calibration(clusterer=KMeans(3)).without_clusterer().clusterer is None

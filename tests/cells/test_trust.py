@@ -147,7 +147,7 @@ def test_cells_of_no_cluster_are_noise(adata, missing):
     assert adata.obs["leiden_trust"].iloc[5:].notna().all()
 
 
-@pytest.mark.parametrize("kind", ["h5ad", "zarr"])
+@pytest.mark.parametrize("kind", ["h5ad", pytest.param("zarr", marks=pytest.mark.slow)])
 def test_all_of_it_comes_back_from_a_file(adata, kind, tmp_path):
     al.trust(adata, "leiden")
     path = tmp_path / f"cells.{kind}"
@@ -164,7 +164,7 @@ def test_all_of_it_comes_back_from_a_file(adata, kind, tmp_path):
     assert kept["by_cluster"].astype(object).equals(before["by_cluster"].astype(object))
 
 
-@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("sparse", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_backed_object_is_read(adata, sparse, tmp_path):
     if not sparse:
         adata.X = adata.X.toarray()
@@ -226,6 +226,7 @@ def test_the_front_doors_send_cells_here(adata, function):
         function(adata, adata.obs["leiden"])
 
 
+@pytest.mark.slow
 def test_real_blood_cells():
     """Labels from sorted cells: subtypes of T cells are close relatives, B cells and progenitors are not."""
     scanpy = importlib.util.find_spec("scanpy")

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from allegiance import __version__
 from allegiance._core.json_values import json_value
 from allegiance.cli._app import program
+from allegiance.influence import INFLUENCES
 from cli.command import INSTALLED, call, start
 
 ORDER = ["Clustering:", "Columns:", "Reading DATA:", "Trust:", "Output:", "Running:"]
@@ -44,6 +45,11 @@ def test_help_describes_every_option_in_a_group(name):
 def test_there_are_no_other_commands_and_few_options():
     assert sorted(program.list_commands(click.Context(program))) == COMMANDS
     assert len(command("score").params) <= 54
+
+
+def test_influences_are_those_of_the_library():
+    (option,) = [option for option in command("score").params if option.name == "influence"]
+    assert set(option.type.choices) <= set(INFLUENCES)
 
 
 def test_versions():

@@ -103,17 +103,29 @@ def test_parts_of_another_run_are_replaced_only_on_request(parts, tmp_path):
     assert "was not written by allegiance" in text
 
 
+@pytest.mark.parametrize("output", ["memory://bucket/scored.csv", "memory://bucket/scored/"])
+def test_a_remote_output_that_was_deleted_is_not_up_to_date(output, parts, tmp_path):
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    words = ["score", parts, "--model", tmp_path / "m.model", "-o", output, "--if-exists", "update"]
+    assert "up to date" not in call(*words).stderr
+    assert "up to date" in call(*words).stderr
+    store.rm(f"{output}0.parquet" if output.endswith("/") else output)
+    assert "up to date" not in call(*words).stderr
+    assert pd.concat([pd.read_parquet(f"{output}{i}.parquet") for i in range(3)] if output.endswith("/") else
+                     [pd.read_csv(output)])["id"].nunique() == 900  # fmt: skip
+    store.rm("/bucket", recursive=True)
+
+
 def test_damaged_files_are_named_or_skipped(parts, tmp_path):
     content = bytearray((parts / "1.parquet").read_bytes())
     content[4:2000] = bytes(1996)
     (parts / "1.parquet").write_bytes(content)
     words = ["score", parts, "--model", tmp_path / "m.model", "-o", f"{tmp_path / 'out'}/"]
     assert "1.parquet is damaged in row group 0 of 1 (rows 0 to 299)" in call(*words, code=1).stderr
-    result = call(*words, "--on-error", "skip", "--json")
-    output = json.loads(result.stdout)
+    output = json.loads(call(*words, "--on-error", "skip", "--fail-on-notes", "--json", code=5).stdout)
     assert [path.rpartition("/")[2] for path in output["skipped"]] == ["1.parquet"]
     assert output["rows"] == 600
-    assert "1.parquet was skipped" in result.stderr
+    assert output["problems"][0].startswith("Skipped an input file.")
 
 
 def test_a_bad_cell_is_named_with_file_and_row(parts, tmp_path):
@@ -125,9 +137,19 @@ def test_a_bad_cell_is_named_with_file_and_row(parts, tmp_path):
     for way in ("--stream", "--in-memory"):
         text = call("score", parts, *model, way, "-o", tmp_path / "out.csv", code=1).stderr
         assert "1.parquet, row 17: column 'a' holds 'oops', which is not a number" in text
+        assert text.rstrip().endswith("or pass --missing a=oops.")
     text = call("score", tmp_path / "bad.csv", *model, "-o", tmp_path / "out.csv", code=1).stderr
     assert "bad.csv, line 19" in text
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_columns_that_only_some_files_have_are_named(parts, tmp_path):
+    frame = pd.read_parquet(parts / "1.parquet")
+    frame.assign(new=1, a=frame["a"].astype("float32")).to_parquet(parts / "1.parquet")
+    words = ["score", parts, "--model", tmp_path / "m.model", "-o", f"{tmp_path / 'out'}/"]
+    assert "ignoring columns that only some files have: new" in call(*words).stderr
+    frame.drop(columns="b").to_parquet(parts / "1.parquet")
+    assert "1.parquet has no column 'b', but other files have" in call(*words, code=1).stderr
 
 
 def test_a_model_reads_typed_columns_once(parts, tmp_path, monkeypatch):
@@ -142,6 +164,7 @@ def test_a_model_reads_typed_columns_once(parts, tmp_path, monkeypatch):
         assert "missing values are filled as in the model: b (" in call(*words).stderr
 
 
+@pytest.mark.slow
 def test_review_and_scores_only_in_a_stream(table, tmp_path):
     common = ["score", table, "--labels", "kind", "--resamples", 3]
     call(*common, "--save", tmp_path / "kind.model", "-o", tmp_path / "saved.csv")

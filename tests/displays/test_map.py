@@ -151,7 +151,10 @@ def test_a_map_of_the_largest_affinities_only(blobs):
     assert np.isnan(value[~stored]).all()
 
 
-@pytest.mark.parametrize(("k", "d", "style"), [(3, 2, "dark_background"), (30, 2, "default"), (5, 6, "default")])
+@pytest.mark.parametrize(
+    ("k", "d", "style"),
+    [(3, 2, "dark_background"), pytest.param(30, 2, "default", marks=pytest.mark.slow), (5, 6, "default")],
+)
 def test_texts_do_not_overlap_and_can_be_read(texts_in_order, k, d, style):
     X, y = make_blobs(600, n_features=d, centers=k, random_state=1)
     scorer = AffinityScorer(eps=0.2, random_state=0).fit(X, y)

@@ -14,8 +14,15 @@ from reference.rejection import rejection
 @pytest.mark.parametrize(
     "engine", ["shared", *(pytest.param(engine, marks=pytest.mark.slow) for engine in ("exact", "hit-and-run"))]
 )
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("r", [2, 4])
+@pytest.mark.parametrize(
+    ("r", "weighted"),
+    [
+        (2, False),
+        (4, True),
+        pytest.param(2, True, marks=pytest.mark.slow),
+        pytest.param(4, False, marks=pytest.mark.slow),
+    ],
+)
 def test_shares_are_those_of_rejection(r, weighted, engine):
     """Within 4.5 joint standard errors: 60 independent shares would leave that with a probability of 4e-4."""
     rng = np.random.default_rng(5)

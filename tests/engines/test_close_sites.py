@@ -53,7 +53,7 @@ def test_weighted_shares_keep_their_digits(rng, r, n, spacing):
             np.testing.assert_allclose(alpha, expected, atol=ROUNDINGS * EPS / spacing)
 
 
-@pytest.mark.parametrize("domain", ["box", "space"])
+@pytest.mark.parametrize("domain", ["box", pytest.param("space", marks=pytest.mark.slow)])
 def test_ratios_of_distances_on_a_line_of_two_thousand_sites(rng, domain):
     """Between neighbours the affinities are ratios of distances, whatever the walls: exactly, for 2,000 random sites of
     which the closest two are some 1e-7 apart."""

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from allegiance.engines import Settings
-from allegiance.engines._exact import FittedExact
-from allegiance.geometry import TooManySimplicesError
+from allegiance.engines import Exact, Settings
 from reference.volumes import box_affinity, default_box
 from scenes import euclidean, make_scene, points_in_hull
 
@@ -19,7 +17,10 @@ def assert_equals_intersected_polytopes(centers, X, atol=1e-9):
     assert (result.standard_error == 0).all()
 
 
-@pytest.mark.parametrize(("r", "k", "cases"), [(2, 3, 40), (2, 7, 40), (2, 25, 20), (3, 4, 40), (3, 8, 40), (4, 6, 30)])
+@pytest.mark.parametrize(
+    ("r", "k", "cases"),
+    [(2, 3, 40), (2, 7, 40), pytest.param(2, 25, 20, marks=pytest.mark.slow), (3, 4, 40), (3, 8, 20), (4, 6, 30)],
+)
 def test_equals_intersected_polytopes(rng, r, k, cases):
     assert_equals_intersected_polytopes(rng.normal(size=(k, r)), rng.normal(size=(cases, r)) * 1.5, atol=1e-11)
 
@@ -42,14 +43,16 @@ def test_a_site_belongs_to_itself(rng, r):
     np.testing.assert_allclose(near.affinity, np.eye(6), atol=1e-7)
 
 
-@pytest.mark.parametrize("wobble", [0.0, 1e-13, 1e-9, 1e-5])
+@pytest.mark.parametrize(
+    "wobble", [0.0, 1e-13, *(pytest.param(wobble, marks=pytest.mark.slow) for wobble in (1e-9, 1e-5))]
+)
 def test_nearly_cocircular_sites(rng, wobble):
     angle = np.linspace(0, 2 * np.pi, 13)[:-1]
     centers = np.column_stack([np.cos(angle), np.sin(angle)]) + wobble * rng.normal(size=(12, 2))
     assert_equals_intersected_polytopes(centers, rng.normal(size=(12, 2)) * 0.7)
 
 
-@pytest.mark.parametrize("r", [2, 3])
+@pytest.mark.parametrize("r", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_grid_of_sites(rng, r):
     centers = np.stack(np.meshgrid(*[np.arange(3.0)] * r), axis=-1).reshape(-1, r)
     X = rng.uniform(-0.3, 2.3, (10, r))
@@ -99,12 +102,6 @@ def test_six_dimensions_tile_too(rng):
     centers = rng.normal(size=(7, 6))
     X = points_in_hull(rng, centers, 5)
     tessellation, queries = make_scene(centers, X)
-    estimate = FittedExact(tessellation, Settings()).estimate(queries)
+    estimate = Exact().build(tessellation, Settings()).estimate(queries)
     sampled = euclidean(X, centers=centers, engine="shared", eps=0.01, random_state=0)
     assert np.abs(estimate.affinity - sampled.affinity).max() < 0.02
-
-
-def test_limit_of_simplices(rng):
-    tessellation, _ = make_scene(rng.normal(size=(8, 4)), rng.normal(size=(20, 4)))
-    with pytest.raises(TooManySimplicesError, match="simplices"):
-        FittedExact(tessellation, Settings(), max_simplices=50)

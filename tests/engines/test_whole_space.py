@@ -30,7 +30,7 @@ def test_bounded_cells_equal_a_huge_box(rng, r):
         np.testing.assert_allclose(alpha, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("r", [2, 3])
+@pytest.mark.parametrize("r", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_outside_is_the_limit_of_growing_balls(rng, r):
     """Shares in balls of growing radius approach the result: brute force with 400,000 points, three radii. The noise of
     the largest is below 0.01 (four standard errors of some 20,000 points inside a cell)."""
@@ -48,7 +48,7 @@ def test_outside_is_the_limit_of_growing_balls(rng, r):
 def test_plane_directions_are_exact(rng):
     """Arcs against the shares of a million evenly spaced directions."""
     centers = rng.normal(size=(7, 2))
-    X = rng.normal(size=(40, 2)) * 4
+    X = rng.normal(size=(20, 2)) * 4
     tessellation, queries = make_scene(centers, X, domain="space")
     estimate = measurer(tessellation, "auto").estimate(queries)
     angle = np.linspace(0, 2 * np.pi, 1_000_001)[:-1]
@@ -59,7 +59,7 @@ def test_plane_directions_are_exact(rng):
         if count > 100_000:
             np.testing.assert_allclose(alpha, shares, atol=5e-5)
             checked += 1
-    assert checked >= 10
+    assert checked >= 5
     assert set(engine_names(estimate.engine)) == {"exact"}
 
 

@@ -75,7 +75,7 @@ def test_streams_and_permutations_give_the_same_bits(tmp_path, rng, influence, k
             np.testing.assert_array_equal(getattr(result, name), getattr(expected, name), err_msg=name)
 
 
-@pytest.mark.parametrize("influence", ["euclidean", "cosine"])
+@pytest.mark.parametrize("influence", ["euclidean", pytest.param("cosine", marks=pytest.mark.slow)])
 def test_members_and_trust_follow_the_labels_that_weights_move(rng, influence):
     centers = np.array([[5.0, 1.0], [8.0, 1.0], [5.0, 4.0]])
     X = rng.normal(size=(300, 2)) + centers[np.arange(300) % 3]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from allegiance.domains import Region
-from allegiance.engines import Settings, Tessellation
-from allegiance.engines._exact import FittedExact
+from allegiance.engines import Exact, Settings, Tessellation
 from allegiance.influence import (
     DIVERGENCES,
     AffineFunctions,
@@ -214,7 +213,7 @@ def test_sites_at_almost_one_place(rng):
 
 def shares(diagram, X, lower, upper):
     tessellation = Tessellation(diagram, Region.box("box", lower, upper))
-    engine = FittedExact(tessellation, Settings())
+    engine = Exact().build(tessellation, Settings())
     queries = tessellation.queries(diagram.locate(X).position)
     return engine.estimate(queries).affinity, ~engine.reaches_walls(queries)
 

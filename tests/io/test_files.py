@@ -94,6 +94,8 @@ def test_remote_files_appear_complete_or_not_at_all():
     assert store.cat_file("/allegiance-test/folder/file") == b"all"
     with pytest.raises(FileExistsError):
         write_whole(url, b"other", force=False)
+    with pytest.raises(FileExistsError), replacing("memory://allegiance-test/late", force=False):
+        store.pipe_file("/allegiance-test/late", b"appeared in the meantime")
     with pytest.raises(TableError, match="cannot be written"):
         check_writable("https://example.com/out.csv")
     store.rm("/allegiance-test", recursive=True)

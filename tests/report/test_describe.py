@@ -98,8 +98,9 @@ LEVELS = np.r_[np.repeat([0, 1, 2], [20, 15, 15]), np.repeat([0, 1, 2], [15, 20,
         ([WEAK], ["somewhat low height", "somewhat high height"]),
         ([WEAK._replace(is_named=False)], ["", ""]),
         ([Column("line", "category", LEVELS, ("dsl", "fibre", "none"))], ["more often dsl", "more often fibre"]),
+        ([Column("long", "category", PAIR, ("x" * 25, "y" * 24))], ["x" * 23 + "…", "y" * 24]),
     ],
-    ids=["constant inside", "same points", "weak", "unnamed", "shares"],
+    ids=["constant inside", "same points", "weak", "unnamed", "shares", "long"],
 )
 def test_names_of_two_clusters(columns, expected):
     assert names_of(columns, PAIR, 2) == expected

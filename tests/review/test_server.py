@@ -1,5 +1,6 @@
 """The server: who may ask, what it answers, and that nothing malformed changes anything."""
 
+import base64
 import http.client
 import io
 import json
@@ -186,8 +187,8 @@ def test_an_error_of_ours_is_logged_without_the_token(client, monkeypatch, capfd
     assert client.review.token not in caplog.text + capfd.readouterr().err
 
 
-def test_decide_undo_clear_and_name(client):
-    label, rival = (str(values[1]) for values in (client.review._result.label, client.review._result.rival))
+def test_decide_undo_clear_and_name(client, scored):
+    label, rival = (str(values[1]) for values in (scored[0].label, scored[0].rival))
     record = client.post("/decide", {"row": 1, "decision": "move", "new_label": rival})["record"]
     assert (record["label"], record["new_label"], record["customer"]) == (label, rival, "c001")
     client.post("/decide", {"row": 2, "decision": "noise"})
@@ -216,7 +217,10 @@ def test_points_that_are_not_on_the_page_are_found(serving, monkeypatch):
     for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
         monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
     review = serving()
-    client, shown = Client(review), set(review._page.sample.rows.tolist())
+    client = Client(review)
+    _, _, page = client.ask("GET", f"/?token={review.token}")
+    data = json.loads(re.search(rb'<script[^>]*id="page-data"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    shown = set(base64.b64decode(data["columns"]["row"]["data"]))
     missing = next(row for row in range(240) if row not in shown)
     actual = client.get(f"/find?query=c{missing:03d}")
     assert (actual["rows"], actual["ids"]) == ([missing], [[f"c{missing:03d}"]])
@@ -269,7 +273,8 @@ def test_a_server_that_cannot_start_says_so_at_once_and_lets_go_of_the_log(revie
 
 def test_it_listens_on_this_machine_only_and_ends(serving):
     review = serving()
-    assert review._server.server_address[0] == "127.0.0.1"
+    with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+        socket.create_connection(("127.0.0.2", review.port), timeout=2)
     assert review.url in repr(review)
     assert review.url.split("token=")[1] == review.token
     assert "<iframe" in review._repr_html_()

@@ -49,20 +49,24 @@ class ExactSums(NamedTuple):
             part = codes[start : start + size]
             members = np.flatnonzero(part >= 0)
             if members.size:
-                total = total.plus(cls._of_block(X[start : start + size][members], part[members], k))
+                rows = X[start : start + size]
+                rows = rows if members.size == part.size else rows[members]
+                total = total.plus(cls._of_block(rows, part[members], total))
         return total
 
     @classmethod
-    def _of_block(cls, rows: Rows, codes: AnyArray, k: int) -> ExactSums:
+    def _of_block(cls, rows: Rows, codes: AnyArray, before: ExactSums) -> ExactSums:
+        """Sum some rows, with the levels of the rows before them if these are higher."""
+        k = before.digits.shape[1]
         indicator = sp.csr_array((np.ones(codes.size), (codes, np.arange(codes.size))), shape=(k, codes.size))
         rest: Any
         if is_sparse(rows):
             rest = sp.csr_array(rows, dtype=np.float64)
-            top = _levels(np.asarray(abs(rest).max(axis=0).todense()).ravel())
+            top = np.maximum(before.top, _levels(np.asarray(abs(rest).max(axis=0).todense()).ravel()))
             values, shift = rest.data, top[rest.indices]
         else:
             rest = np.asarray(rows, dtype=np.float64)
-            top = _levels(np.abs(rest).max(axis=0))
+            top = np.maximum(before.top, _levels(np.maximum(rest.max(axis=0), -rest.min(axis=0))))
             values, shift = rest, top
         values = values * np.ldexp(1.0, -_BITS * shift)
         digits = np.zeros((_DIGITS, k, rest.shape[1]), np.int64)
@@ -114,23 +118,31 @@ def _levels(largest: FloatArray) -> IntArray:
     return np.maximum(np.where(largest > 0, (exponents + _BITS - 1) // _BITS - 1, _LOWEST_LEVEL), _LOWEST_LEVEL)
 
 
-def _halves(rows: FloatArray, exponents: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the high 20 bits of rows (m, d), below the bounds of their columns, and the 20 bits after them."""
-    low = rows * np.ldexp(1.0, _FACTOR_BITS - exponents)
-    high = np.rint(low)
-    low -= high
-    low *= 2.0**_FACTOR_BITS
-    return high, np.rint(low, out=low)
+def _high_bits(rows: FloatArray, exponents: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the high 20 bits of rows (m, d), below the bounds of their columns, as integers, and what they leave."""
+    rest = rows * np.ldexp(1.0, _FACTOR_BITS - exponents)
+    high = np.rint(rest)
+    rest -= high
+    return high, rest
 
 
-def block_squares(rows: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Return terms (2, d) of the sums of squares of at most ``MAX_PRODUCT_ROWS`` rows, for columns with these bounds.
+def _next_bits(rest: FloatArray) -> FloatArray:
+    """Return the 20 bits after the high ones, in place of what those left."""
+    rest *= 2.0**_FACTOR_BITS
+    return np.rint(rest, out=rest)
 
-    Rows (m, d) are rounded 40 bits below the bound of their column; their sum has the same bits in any order.
+
+def block_squares(rows: FloatArray, bounds: FloatArray, *, coarse: bool = False) -> FloatArray:
+    """Return terms (1 or 2, d) of the sums of squares of at most ``MAX_PRODUCT_ROWS`` rows, for columns with bounds.
+
+    Rows (m, d) are rounded 40 bits below the bound of their column, or 20 if ``coarse``; their sum has the same bits in
+    any order.
     """
     exponents = np.frexp(bounds)[1].astype(np.int64)
-    high, low = _halves(rows, exponents)
-    terms = np.einsum("ij,ij->j", high, high), np.einsum("ij,ij->j", high, low) * 2.0 ** (1 - _FACTOR_BITS)
+    high, rest = _high_bits(rows, exponents)
+    terms = [np.einsum("ij,ij->j", high, high)]
+    if not coarse:
+        terms.append(np.einsum("ij,ij->j", high, _next_bits(rest)) * 2.0 ** (1 - _FACTOR_BITS))
     return np.ldexp(np.stack(terms), 2 * (exponents - _FACTOR_BITS))
 
 
@@ -153,10 +165,10 @@ class ExactProducts(NamedTuple):
 
         Products of two low halves, which are below those 40 bits, are left out; ``coarse`` leaves out all low halves.
         """
-        high, low = _halves(rows, self.exponents)
+        high, rest = _high_bits(rows, self.exponents)
         self.digits[1] += (high.T @ high).astype(np.int64)
         if not coarse:
-            mixed = high.T @ low
+            mixed = high.T @ _next_bits(rest)
             self.digits[2] += (mixed + mixed.T).astype(np.int64)
         _carry(self.digits, 1 if coarse else 2)
 

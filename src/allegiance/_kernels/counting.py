@@ -9,6 +9,9 @@ from allegiance._core.validation import AnyArray, FloatArray
 from .affine_block import BLOCK, LANES, N_FUNCTIONS, STRIPS, count_signs, write_values
 from .jit import jit
 
+#: Numbers of rows that are projected together: they stay in a cache while the axes pass.
+_GROUP = 2**13
+
 
 @jit(fuse=True, reorder=True)
 def project_rows(X: FloatArray, shift: FloatArray, axes: FloatArray, out: FloatArray, norms: FloatArray) -> None:
@@ -19,21 +22,24 @@ def project_rows(X: FloatArray, shift: FloatArray, axes: FloatArray, out: FloatA
     """
     n, d = X.shape
     r = axes.shape[0]
-    row = np.empty(d)
-    for i in range(n):
+    size = min(max(_GROUP // max(d, 1), 1), n)
+    rows = np.empty((size, d))
+    for first in range(0, n, size):
         # Sums stand in loops that store nothing: a loop that also stores is vectorised only if a test at run time says
         # that its arrays do not overlap, so its sums could have other bits from one call to the next.
-        for j in range(d):
-            row[j] = X[i, j] - shift[j]
-        norm = 0.0
-        for j in range(d):
-            norm += row[j] * row[j]
-        norms[i] = norm
-        for c in range(r):
-            total = 0.0
+        for i in range(min(size, n - first)):
             for j in range(d):
-                total += row[j] * axes[c, j]
-            out[i, c] = total
+                rows[i, j] = X[first + i, j] - shift[j]
+            norm = 0.0
+            for j in range(d):
+                norm += rows[i, j] * rows[i, j]
+            norms[first + i] = norm
+        for c in range(r):
+            for i in range(min(size, n - first)):
+                total = 0.0
+                for j in range(d):
+                    total += rows[i, j] * axes[c, j]
+                out[first + i, c] = total
 
 
 @jit()

@@ -40,7 +40,7 @@ _PREFIXES = {"error": "Error: ", "note": "Note: ", "warning": "Warning: "}
 _CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - {ord("\n")}, " ")
 #: Python arguments in messages of the library, to replace by command-line options.
 _ARGUMENT = re.compile(
-    r"\b(?:force=True \((--if-exists replace)\)|n_clusters=(\d+) \(--clusters\)|"
+    r"\b(?:[a-z_]+=(?:True|\{[^}]*\}) \((--[^)]+)\)|n_clusters=(\d+) \(--clusters\)|"
     r"(sep|decimal|encoding|skip_rows|skip_lines|sheet|missing|features|drop|one_hot|impute|labels|format)="
     r"(?:'([^']*)'|([^\s,;:)]*[^\s,;:).])?))"
 )
@@ -227,18 +227,23 @@ class Program(click.Group):
 
 
 def _text(error: Exception) -> str:
-    """Return the message of an error, with command-line options instead of Python arguments."""
+    """Return the message of an error."""
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
+    return with_options(str(error))
+
+
+def with_options(text: str) -> str:
+    """Return a message of the library with command-line options instead of Python arguments."""
 
     def option(match: re.Match[str]) -> str:
         if match[1] or match[2]:
             return match[1] or f"--clusters {match[2]}"
         return f"--{match[3].replace('_', '-')} {match[4] or match[5] or ''}".rstrip()
 
-    return _ARGUMENT.sub(option, str(error))
+    return _ARGUMENT.sub(option, text)
 
 
 def clean(text: str) -> str:

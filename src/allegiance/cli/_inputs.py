@@ -14,7 +14,7 @@ from zipfile import is_zipfile
 import click
 from click.core import ParameterSource
 
-from ._app import Log, Run
+from ._app import Log, Run, with_options
 from ._options import KERNELS, LIKE_KMEANS, WITHOUT_K, Features, Reading, Trust
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def find_readable(run: Run) -> tuple[tuple[str, ...], dict[str, str]]:
             if run.trust.model is None or table.has_text:
                 table.profile()
         except (ValueError, OSError) as error:
-            damaged[file] = str(error)
-            run.log.note(f"{file} was skipped: {error}")
+            damaged[file] = with_options(str(error))
     readable = tuple(file for file in files if file not in damaged)
     if not readable:
         raise ValueError("none of the input files can be read.")

@@ -49,7 +49,9 @@ def check_outputs(run: Run) -> None:
             raise click.UsageError(f"{places[place]} and {option} both write {path}: name two files.")
         places[place] = option
         if option == "the run record":
-            _check_record(path)
+            _read_record(path)  # raises if it would replace another file
+            if not path.endswith("/run.json"):  # the folder of a partitioned output may not exist yet
+                check_writable(path, force=True)
         elif option == "-o" and is_folder(path):
             PartitionedSink(path, if_exists=output.if_exists)
         elif option == "-o" and is_cells([path]):
@@ -82,29 +84,18 @@ def _record_path(output: str) -> str:
     return f"{output.rstrip('/')}/{RECORDS}/run.json" if is_folder(output) else f"{output}.run.json"
 
 
-def _check_record(path: str) -> None:
-    """Raise if the run record would replace another file."""
-    from allegiance.io import check_writable
-
-    with suppress(FileNotFoundError):
-        if _read_record(path) is None:
-            raise FileExistsError(f"{path} exists and is not a run record: move it, or choose another output.")
-    if not path.endswith("/run.json"):  # the folder of a partitioned output may not exist yet
-        check_writable(path, force=True)
-
-
 def _read_record(path: str) -> dict[str, Any] | None:
-    """Return a run record, None if the file is not one."""
-    from allegiance.io.partitions import read_file
+    """Return a run record, None if there is none; raise if the path is another file."""
+    from allegiance.io.files import read_file
 
     content = read_file(path)
     if content is None:
-        raise FileNotFoundError(path)
+        return None
     with suppress(ValueError):
         record = json.loads(content)
         if isinstance(record, dict) and record.get("format") == _FORMAT:
             return record
-    return None
+    raise FileExistsError(f"{path} exists and is not a run record: move it, or choose another output.")
 
 
 def check_inputs(run: Run, table: Table, *others: str) -> None:
@@ -140,13 +131,8 @@ class RunRecord:
         """Return the recorded exit code if ``--if-exists update`` is set and all outputs are up to date."""
         if self._run.output.if_exists != "update" or self._path is None:
             return None
-        try:
-            record = _read_record(self._path)
-        except FileNotFoundError:
-            return None
-        if record is None or record.get("run") != self._description:
-            return None
-        if record.get("outputs") != {path: _stamp(path) for path in self._paths.values()}:
+        record = _read_record(self._path)
+        if record is None or record.get("run") != self._description or record.get("outputs") != self._stamps():
             return None
         code = int(record["exit_code"])
         reason = f" It exited with code {code}." if code else ""
@@ -171,28 +157,22 @@ class RunRecord:
             "libraries": library_versions(),
             **{name: summary[name] for name in figures if name in summary},
             "notes": self._run.log.notes,
-            "outputs": {path: _stamp(path) for path in self._paths.values()},
+            "outputs": self._stamps(),
             "run": self._description,
         }
         write_whole(self._path, json.dumps(json_value(values), indent=1, default=str).encode())
 
+    def _stamps(self) -> dict[str, Any]:
+        """Return sizes and times of the outputs."""
+        from allegiance.io.files import stamp, stamp_folder
+        from allegiance.io.partitions import is_folder
 
-def _stamp(path: str) -> list[Any]:
-    """Return the size and time of an output file, or of all files in an output folder."""
-    if "://" in path:
-        return []
-    if os.path.isdir(path):
-        files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
-        return [[os.path.basename(file), *_stamp(file)] for file in files]
-    if not os.path.exists(path):
-        return []
-    stat = os.stat(path)
-    return [stat.st_size, stat.st_mtime_ns]
+        return {path: stamp_folder(path) if is_folder(path) else stamp(path) for path in self._paths.values()}
 
 
 def _digest(path: str) -> str:
     """Return a hash of an input file."""
-    from allegiance.io.partitions import read_file
+    from allegiance.io.files import read_file
 
     return hashlib.sha256(read_file(path) or b"").hexdigest()
 

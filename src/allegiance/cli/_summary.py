@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allegiance._core.json_values import json_value
@@ -46,6 +46,14 @@ class Facts(NamedTuple):
     def problems(self) -> list[str]:
         """Sentences about problems that change the answer."""
         return [*self.summary.problems, *dict.fromkeys(map(str, self.findings))]
+
+    def with_damaged(self, damaged: Mapping[str, str]) -> Facts:
+        """Add a finding for each damaged input file."""
+        from allegiance.drivers import Finding
+
+        lines = [reason if file in reason else f"{file}: {reason}" for file, reason in damaged.items()]
+        skipped = [Finding("damaged file", (), f"Skipped an input file. {' '.join(line.split())}") for line in lines]
+        return self._replace(findings=[*skipped, *self.findings])
 
     def with_review(self, review: Any, first: Sequence[str], names: dict[str, str]) -> Facts:
         """Add the rows to review, whose last column is their order; the list shows ``first`` and the main scores."""

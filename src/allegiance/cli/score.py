@@ -10,7 +10,7 @@ import click
 from allegiance._core.json_values import json_value
 
 from . import _options as opt
-from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, is_beyond, print_json, provenance
+from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, is_beyond, print_json, provenance, with_options
 from ._inputs import (
     check_clustering,
     find_readable,
@@ -156,8 +156,9 @@ def score(**values: Any) -> int:
             "`allegiance score DATA --save FILE`, or leave out --fail-on-drift."
         )
     result = _score(run, table, plan, scorer)
-    facts, figures = result.facts, as_values(result.facts)
-    figures |= {"model_id": result.model_id, "skipped": damaged | result.damaged}
+    damaged |= result.damaged
+    facts = result.facts.with_damaged(damaged)
+    figures = as_values(facts) | {"model_id": result.model_id, "skipped": damaged}
     drift = _compare_with_baseline(run, result)
     if run.trust.model is not None:
         figures["drift"] = None if drift is None else drift.to_dict()
@@ -296,15 +297,15 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         first = [*(ids if ids != [row] else inputs[:1]), *(name for name in plan.used if name not in ids)]
         write_sheet(run, result, points.columns.select(first), names["label"], facts)
         write_page(run, result, points, plan, table, facts)
-    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), dict(done.skipped))
+    damaged = {file: with_options(reason) for file, reason in done.skipped.items()}
+    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged)
 
 
 def _log_stream(run: Run, done: StreamSummary, notes: list[str]) -> None:
-    """Log the output, and notes on values, damaged files and rows of earlier runs."""
+    """Log the output, and notes on values and rows of earlier runs."""
     run.log.resume = ""
     if run.output.output is not None:
         run.log.wrote(run.output.output)
-    notes += [f"{file} was skipped: {reason}" for file, reason in done.skipped.items()]
     if done.resumed:
         notes.append(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
     for note in notes:

@@ -29,6 +29,8 @@ class Schedule(NamedTuple):
     """Samples before a query may be given up."""
     patience: float
     """Samples beyond which a query with a small cell is given up."""
+    budget: float = np.inf
+    """Samples after which all queries keep what they have."""
 
 
 class Tally:
@@ -87,8 +89,8 @@ class AdaptiveCounts(FittedEngine):
                 hopeless = ~precise & (weight < _RARE_SHARE * n_drawn) & (needed > schedule.patience)
                 hopeless &= n_drawn >= schedule.first_verdict
                 estimate.affinity[due[hopeless]] = 0.0
-                tally.next_look[due] = np.minimum(needed, schedule.max_growth * n_drawn)
-                tally.active[due[precise | hopeless]] = False
+                tally.next_look[due] = np.minimum(np.minimum(needed, schedule.max_growth * n_drawn), schedule.budget)
+                tally.active[due[precise | hopeless | (n_drawn >= schedule.budget)]] = False
                 active = active[tally.active[active]]
 
 

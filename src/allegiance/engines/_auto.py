@@ -32,7 +32,9 @@ class Auto(Engine):
     It never depends on the number of points, so that scoring in chunks gives the same numbers:
 
     1. few representatives in at most four dimensions, and flat walls: exact;
-    2. else shared samples, and hit-and-run for the points that get too few of them, for at most 2**27 / k steps each;
+    2. else shared samples, and hit-and-run for the points that get too few of them, for at most 2**27 / k steps each.
+       Up to 2**35 / (k r) samples are drawn, but at least 1.5 times as many as an average cell needs. This only limits
+       more than about 130 representatives in as many dimensions: some points then keep a larger ``standard_error``;
     3. in the whole space, inside the hull of the representatives: the closed form if there is one, exact if there are
        few, else hit-and-run.
 

@@ -23,8 +23,14 @@ _MAX_ROUND = 2**18
 _MAX_COORDINATES = 2**24
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
-#: Units before the first look at how precise a query is, before it is given up, and most for one with a small cell.
-_FIRST_LOOK, _FIRST_VERDICT, _PATIENCE = 1, 4, 16
+#: Sites up to which one unit comes before the first look at how precise a query is. With more of them even the largest
+#: share is small, and needs fewer samples, but not less than the second number in units.
+_FULL_LOOK_SITES, _LEAST_LOOK = 50, 0.25
+#: Units before a query is given up, and most for one with a small cell.
+_FIRST_VERDICT, _PATIENCE = 4, 16
+#: Most products for drawing samples at the usual ``eps``, 1067 for an average cell, and least units of them: with many
+#: sites in many dimensions queries that need more keep a larger standard error.
+_MAX_PRODUCTS, _USUAL_HITS, _LEAST_BUDGET = 2**35, 1067, 1.5
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
 _MAX_GROWTH = 2.0
 #: Keys of the streams of random numbers.
@@ -73,10 +79,15 @@ class BankCounts(AdaptiveCounts):
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
         shape = queries.n, self._tessellation.n_sites
-        first_look, first_verdict = (
-            min(units * self._unit, self._max_samples) for units in (_FIRST_LOOK, _FIRST_VERDICT)
-        )
-        schedule = Schedule(first_look, _MAX_GROWTH, _MAX_GROWTH, first_verdict, _PATIENCE * self._unit)
+        k, unit = self._tessellation.n_sites, self._unit
+        look = max(min(_FULL_LOOK_SITES / k, 1.0), _LEAST_LOOK)
+        usual = _USUAL_HITS * (k + 1)
+        budget = max(_MAX_PRODUCTS / (k * self._tessellation.dim), _LEAST_BUDGET * usual)
+        # A smaller ``eps`` or more samples than usual lift this limit, too.
+        budget *= max(unit / usual, 1.0) * max(self._max_samples / MAX_SAMPLES, 1.0)
+        first_look = min(look * unit, self._max_samples)
+        first_verdict = min(_FIRST_VERDICT * unit, self._max_samples, budget)
+        schedule = Schedule(first_look, _MAX_GROWTH, _MAX_GROWTH, first_verdict, _PATIENCE * unit, budget)
         tally = Tally(np.zeros(shape, np.int64), np.zeros(shape, np.int64), schedule)
         estimate = Estimate.blank(*shape, SHARED)
         with Threads(self._settings.threads) as threads:

@@ -62,7 +62,7 @@ class Queries(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Affinities of n queries towards k sites."""
+    """Affinities of n queries toward k sites."""
 
     affinity: FloatArray
     """(n, k), rows sum to 1; a row of zeros where the engine has no answer."""

@@ -313,7 +313,7 @@ def _dependence(correlation: FloatArray) -> FloatArray:
     """Return by what factor (n,) the variance of a mean grows if successive batches have this correlation c (n,).
 
     (1 + c) / (1 - c) is right in both limits: where batches are longer than the memory of the walk, so that only
-    neighbours are correlated (1 + 2 c), and where they are much shorter, so that correlations decay geometrically.
+    neighbors are correlated (1 + 2 c), and where they are much shorter, so that correlations decay geometrically.
     """
     c = np.clip(correlation, 0.0, _MAX_CORRELATION)
     factor: FloatArray = (1.0 + c) / (1.0 - c)

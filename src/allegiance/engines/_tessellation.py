@@ -108,7 +108,8 @@ class Tessellation:
         home = center + scale * queries.position
         slopes = queries.a / self.unit / scale
         functions = AffineFunctions(slopes, queries.b / self.unit + row_dots(slopes, center))
-        return self.diagram.clearance(functions, home)[:, self._rows] * self.unit
+        # ``take`` keeps C order, which an index does not: the kernels are compiled for one layout.
+        return self.diagram.clearance(functions, home).take(self._rows, axis=1) * self.unit
 
     @property
     def clearance_scale(self) -> float:

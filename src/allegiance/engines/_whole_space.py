@@ -122,8 +122,8 @@ class PlaneDirections(FittedEngine):
 
     def estimate(self, queries: Queries) -> Estimate:
         """Measure; every query must lie outside the hull."""
-        centre = queries.a - self._sites.mean(axis=0)
-        facing = np.arctan2(centre[:, 1], centre[:, 0])
+        center = queries.a - self._sites.mean(axis=0)
+        facing = np.arctan2(center[:, 1], center[:, 0])
         away = queries.a[:, None, :] - self._sites
         angle = np.arctan2(away[..., 1], away[..., 0]) - facing[:, None]
         angle = (angle + np.pi) % _TURN - np.pi

@@ -359,7 +359,7 @@ class Family:
 
 
 class _Search:
-    """Damped Newton steps towards the minimum of psi(theta) - <theta, target>, all rows at once, each by itself.
+    """Damped Newton steps toward the minimum of psi(theta) - <theta, target>, all rows at once, each by itself.
 
     The slope of this convex function along a step decides: if it still falls at the end of the step, or rises little,
     the step is accepted; if not, it is shortened to where the slope would vanish if it grew evenly.

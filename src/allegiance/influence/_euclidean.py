@@ -266,7 +266,8 @@ def scatter_sums(
     sizes = np.bincount(codes[codes >= 0], minlength=centers.shape[0]).astype(np.float64)
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
     if not correlated or d > MOST_CORRELATED:
-        return ScatterSums(sizes, _squared_residuals(X, codes, centers, largest), None, resolution)
+        squares = _squared_residuals(X, codes, centers, largest, coarse=d <= MOST_CORRELATED)
+        return ScatterSums(sizes, squares, None, resolution)
     parts: dict[int, tuple[ExactProducts, ExactProducts | ExactSums]] = {}
 
     def work(rows: slice) -> None:
@@ -299,13 +300,15 @@ def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, R
             yield part[members], X[start : start + chunk][members]
 
 
-def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray, largest: FloatArray) -> ExactSums:
+def _squared_residuals(
+    X: Rows, codes: AnyArray, centers: FloatArray, largest: FloatArray, *, coarse: bool
+) -> ExactSums:
     """Return the sums (1, d) of the squared residuals of each column, bounded by ``largest`` (d,)."""
     if is_sparse(X):
         return _sparse_squared_residuals(X, codes, centers)
     sums = [np.empty((0, X.shape[1]))]
     for part, rows in _members(X, codes, min(_BLOCK // X.shape[1] + 1, MAX_PRODUCT_ROWS)):
-        sums.append(block_squares(dense(rows) - centers[part], largest))
+        sums.append(block_squares(dense(rows) - centers[part], largest, coarse=coarse))
     return _exact_sum(np.concatenate(sums))
 
 

@@ -137,7 +137,7 @@ class Kernel(Influence):
     def with_data(self, X: Rows) -> ResolvedKernel:
         """Return the kernel with the parameters that are missing chosen by the data X (n, d).
 
-        Scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardised data gamma is
+        Scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardized data gamma is
         1 / d, as "scale" in scikit-learn's SVC.
         """
         if callable(self.name) or not PARAMETERS[self.name]:
@@ -468,14 +468,14 @@ def _number_by_first_row(codes: AnyArray, n_clusters: int) -> tuple[AnyArray, An
 
 
 def _axes(gram: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
-    """Return the eigenvalues (r,) and vectors (k, r) of the centred ``gram`` (k, k) above rounding, largest first."""
+    """Return the eigenvalues (r,) and vectors (k, r) of the centered ``gram`` (k, k) above rounding, largest first."""
     size = float(np.abs(gram).max())
     if np.abs(gram - gram.T).max() > _INDEFINITE * size:
         raise ValueError("kernel must be symmetric: its mean values between clusters are not.")
-    centred = (gram + gram.T) / 2.0
-    centred = centred - centred.mean(axis=0)
-    centred -= centred.mean(axis=1)[:, None]
-    values, vectors = np.linalg.eigh(centred)
+    centered = (gram + gram.T) / 2.0
+    centered = centered - centered.mean(axis=0)
+    centered -= centered.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(centered)
     values, vectors = values[::-1], vectors[:, ::-1]
     if values[-1] < -_INDEFINITE * size:
         raise ValueError("kernel must be positive semidefinite: some distance between clusters has a negative square.")

@@ -199,7 +199,7 @@ class LinearEmbedding:
         whitening: FloatArray | None = None,
         transformer: Any = None,
     ) -> LinearEmbedding:
-        """Find the span of ``sites`` (k, d) by an SVD of the centred sites.
+        """Find the span of ``sites`` (k, d) by an SVD of the centered sites.
 
         With ``keep_axes`` the space is not reduced, whatever the span: for domains given in the user's axes.
         """
@@ -207,13 +207,13 @@ class LinearEmbedding:
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = white[np.lexsort(white.T[::-1])]
         shift = ordered.mean(axis=0)
-        centred = ordered - shift
+        centered = ordered - shift
         size = float(np.abs(ordered).max())
-        spread = float(np.abs(centred).max())
+        spread = float(np.abs(centered).max())
         if 0.0 < spread < _SMALLEST_SPREAD:
             raise ValueError(f"X: its clusters are at most {2 * spread:.1g} apart, too little to measure. Rescale X.")
         unit = power_of_two(spread or size)
-        axes = span_axes(centred * unit, size * unit)
+        axes = span_axes(centered * unit, size * unit)
         rank, d = axes.shape
         if keep_axes or rank == d:
             return cls(sites, shift, None, unit, whitening, transformer)
@@ -403,16 +403,16 @@ def _with_entries(X: Rows, entries: FloatArray) -> Rows:
     return sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)
 
 
-def span_axes(centred: FloatArray, size: float) -> FloatArray:
-    """Return orthonormal rows (r, d) that span the rows of ``centred`` (k, d), the widest direction first.
+def span_axes(centered: FloatArray, size: float) -> FloatArray:
+    """Return orthonormal rows (r, d) that span the rows of ``centered`` (k, d), the widest direction first.
 
-    Directions at the level of rounding are left out, where ``size`` is that of the numbers before they were centred.
+    Directions at the level of rounding are left out, where ``size`` is that of the numbers before they were centered.
     The largest entry of each axis is positive, so that the axes keep their sign.
     """
     # Threads of BLAS change last bits, and wait busily for more work while ours need the core.
     with on_one_thread():
-        _, singular, rows = np.linalg.svd(centred, full_matrices=False)
-    noise = 4 * np.finfo(float).eps * max(centred.shape) * (singular[0] + size)
+        _, singular, rows = np.linalg.svd(centered, full_matrices=False)
+    noise = 4 * np.finfo(float).eps * max(centered.shape) * (singular[0] + size)
     axes = rows[: int(np.count_nonzero(singular > noise))]
     largest = np.abs(axes).argmax(axis=1)
     return axes * np.sign(axes[np.arange(axes.shape[0]), largest])[:, None]

@@ -167,6 +167,51 @@ def write_whole(path: str | os.PathLike[str], content: bytes | memoryview, *, fo
         file.write(content)
 
 
+def read_file(path: str | os.PathLike[str]) -> bytes | None:
+    """Return the contents of a local or remote file, None if it does not exist."""
+    path = os.fspath(path)
+    try:
+        if is_url(path):
+            filesystem, name = filesystem_of(path)
+            filesystem.invalidate_cache()
+            return bytes(filesystem.cat_file(name))
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def stamp(path: str) -> list[Any] | None:
+    """Return the size of a local or remote file, and its time or server tag; None if it does not exist."""
+    try:
+        if is_url(path):
+            filesystem, name = filesystem_of(path)
+            filesystem.invalidate_cache()
+            return _remote_stamp(filesystem.info(name))
+        stat = os.stat(path)
+        return [stat.st_size, stat.st_mtime_ns]
+    except FileNotFoundError:
+        return None
+
+
+def stamp_folder(folder: str) -> list[list[Any]]:
+    """Return name and stamp of each file in a local or remote folder; nothing if it does not exist."""
+    try:
+        if is_url(folder):
+            filesystem, name = filesystem_of(folder)
+            filesystem.invalidate_cache()
+            infos = [info for info in filesystem.ls(name, detail=True) if info["type"] == "file"]
+            return sorted([PurePosixPath(info["name"]).name, *_remote_stamp(info)] for info in infos)
+        return sorted([entry.name, *(stamp(entry.path) or [])] for entry in os.scandir(folder) if entry.is_file())
+    except FileNotFoundError:
+        return []
+
+
+def _remote_stamp(info: dict[str, Any]) -> list[Any]:
+    tags = (str(info[key]) for key in ("ETag", "etag", "mtime", "created") if info.get(key))
+    return [info.get("size"), next(tags, None)]
+
+
 def check_writable(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise unless the file can be written; an existing file may be replaced only with ``force``."""
     path = os.fspath(path)

@@ -203,21 +203,29 @@ def open_parquet(path: str) -> Part:
     """
     # Local files are read page by page, which takes half the memory; remote ones by whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
-    with wrap_errors(f"{path} is not a Parquet file, or it is damaged."):
-        file = pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
-    groups = range(file.metadata.num_row_groups)
-    starts = [0, *accumulate(file.metadata.row_group(group).num_rows for group in groups)]
+
+    # Opened for each pass, since a folder may have more files than a process may keep open.
+    def reader() -> Any:
+        return pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
+
+    with wrap_errors(f"{path} is not a Parquet file, or it is damaged."), reader() as source:
+        schema, metadata = source.schema_arrow, source.metadata
+    groups = range(metadata.num_row_groups)
+    starts = [0, *accumulate(metadata.row_group(group).num_rows for group in groups)]
 
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
-        for group in groups[max(0, bisect_right(starts, start) - 1) :]:
-            batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
-            try:
-                yield from drop_first_rows(batches, max(0, start - starts[group]))
-            except (pa.ArrowException, OSError) as error:
-                place = f"row group {group} of {len(groups)} (rows {starts[group]:,} to {starts[group + 1] - 1:,})"
-                raise TableError(f"{path} is damaged in {place}. {error}") from error
+        with reader() as file:
+            if not file.metadata.equals(metadata):
+                raise TableError(f"{path} was changed by another program while it was being read: run again.")
+            for group in groups[max(0, bisect_right(starts, start) - 1) :]:
+                batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
+                try:
+                    yield from drop_first_rows(batches, max(0, start - starts[group]))
+                except (pa.ArrowException, OSError) as error:
+                    place = f"row group {group} of {len(groups)} (rows {starts[group]:,} to {starts[group + 1] - 1:,})"
+                    raise TableError(f"{path} is damaged in {place}. {error}") from error
 
-    return Part(path, "parquet", file.schema_arrow, int(file.metadata.num_rows), read)
+    return Part(path, "parquet", schema, int(metadata.num_rows), read)
 
 
 def open_arrow(path: str) -> Part:

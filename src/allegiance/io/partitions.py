@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from allegiance._core.validation import require
 
-from .files import TEMPORARY, TableError, filesystem_of, is_url, write_whole
+from .files import TEMPORARY, TableError, filesystem_of, is_url, read_file, stamp, write_whole
 from .sinks import Sink, open_sink
 from .tables import FORMATS, Table
 
@@ -228,21 +228,5 @@ class PartitionedSink:
 
 def _size(path: str) -> int | None:
     """Return the size of a file, None if it does not exist."""
-    if is_url(path):
-        filesystem, name = filesystem_of(path)
-        filesystem.invalidate_cache()
-        return int(filesystem.size(name)) if filesystem.exists(name) else None
-    return os.path.getsize(path) if os.path.isfile(path) else None
-
-
-def read_file(path: str) -> bytes | None:
-    """Return the contents of a file, None if it does not exist."""
-    if is_url(path):
-        filesystem, name = filesystem_of(path)
-        filesystem.invalidate_cache()
-        return bytes(filesystem.cat_file(name)) if filesystem.exists(name) else None
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
+    values = stamp(path)
+    return None if values is None else int(values[0])

@@ -419,6 +419,8 @@ class FeaturePlan:
         """
         there = set(table.columns)
         lacking = [name for name in self.used if name not in there]
+        partial = [name for names in table.partial_columns(()) for name in names]
+        table.check_columns([name for name in lacking if name in partial])
         if lacking:
             plural = "columns that the model needs are" if len(lacking) > 1 else "column that the model needs is"
             raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {join_names(map(repr, lacking))}.")
@@ -431,6 +433,8 @@ class FeaturePlan:
         ignored = sorted(there - {column.name for column in self.columns}, key=table.columns.index)
         if ignored:
             notes.append(f"ignoring columns the model was not fitted on: {join_names(ignored)}.")
+        if partial:
+            notes.append(f"ignoring columns that only some files have: {join_names(partial)}.")
         return notes
 
     def _check_texts(self, table: Table) -> Gaps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -27,7 +28,7 @@ from allegiance.fitting import Columns, Fitted, PreparedInput, labels_of
 from allegiance.results import AffinityResult, FrameLike
 
 from .encoding import check, decode, decode_clusterer, encode, encode_clusterer
-from .files import filesystem_of, is_url, write_whole
+from .files import read_file, write_whole
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -442,12 +443,9 @@ def write_state(state: dict[str, Any], path: str | os.PathLike[str], *, force: b
 
 def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a state from a local file or a URL. Memory is proportional to the file size, even for manipulated files."""
-    if is_url(os.fspath(path)):
-        filesystem, name = filesystem_of(os.fspath(path))
-        content = filesystem.cat_file(name)
-    else:
-        with open(path, "rb") as file:
-            content = file.read()
+    content = read_file(path)
+    if content is None:
+        raise FileNotFoundError(errno.ENOENT, "the file does not exist", os.fspath(path))
     # The file is untrusted, so any parser error means that it is damaged.
     try:
         files = _stored_members(content)

@@ -22,7 +22,7 @@ from allegiance._core.validation import join_names
 from allegiance.drivers import Finding
 from allegiance.notebook import count
 
-from .files import TableError, filesystem_of, is_url
+from .files import TableError, filesystem_of, is_url, stamp
 from .formats import OPENERS, Part, as_arrow, cast_column, open_bytes, wrap_errors
 from .profile import Profile, Sentinel, profile_of, typed_column, typed_field
 from .text import Dialect, NotUtf8Error, TextFile, open_workbook
@@ -482,7 +482,9 @@ class Table:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify the data: files, sizes, times, columns."""
-        return {"files": [_stamp(path) for path in self.files], "columns": self.columns, "rules": repr(self._rules)}
+        with wrap_errors(f"{self.where} cannot be reached."):
+            files = [[path, *(stamp(path) or [])] for path in self.files]
+        return {"files": files, "columns": self.columns, "rules": repr(self._rules)}
 
     def __repr__(self) -> str:
         rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
@@ -521,18 +523,6 @@ def _lines(places: list[str]) -> str:
             runs.append([line])
     listed = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return f"{'line' if len(places) == 1 else 'lines'} {join_names(listed)}"
-
-
-def _stamp(path: str) -> list[Any]:
-    """Return the path, the size, and the modification time or server tag of a file."""
-    if is_url(path):
-        filesystem, name = filesystem_of(path)
-        with wrap_errors(f"{path} cannot be reached."):
-            info = filesystem.info(name)
-        tags = (str(info[key]) for key in ("ETag", "etag", "mtime", "created") if info.get(key))
-        return [path, info.get("size"), next(tags, None)]
-    stat = os.stat(path)
-    return [path, stat.st_size, stat.st_mtime_ns]
 
 
 def rows_of_batch(rows: int, width: int, cells: int | None = None) -> int:
