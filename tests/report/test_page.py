@@ -245,7 +245,7 @@ def test_string_labels_and_empty_clusters(make_result):
     page = page_of(make_result([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3]], ["a", "a"], ["a", "b", "c"]))
     assert page.data["page-data"]["labels"] == ["a", "b", "c", "-1"]
     assert np.sum(page.data["page-data"]["levels"], axis=1).tolist() == [2, 0, 0]
-    assert "b 0 - 0 0 0 -" in page.text
+    assert "b 0 0% - 0 0 0 -" in page.text
 
 
 def test_a_result_of_the_largest_affinities_only(rng):

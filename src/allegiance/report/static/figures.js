@@ -107,7 +107,7 @@ class FigureViews {
     say("map-caption", caption);
     say("axis-names", `Horizontal: ${names[0]}. Vertical: ${names[1]}.`);
     byId("figure-map").setAttribute("aria-label", `Map of the points: ${caption}`);
-    say("pinned", pinned ? `; ${withCommas(pinned)} far-off points lie on the edge` : "");
+    say("pinned", pinned ? `; ${withCommas(pinned)} far-off ${pinned === 1 ? "point lies" : "points lie"} on the edge` : "");
     this.soon("drawMap", "drawMarks");
   }
 
