@@ -10,13 +10,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from allegiance import AffinityScorer, Calibration
 from allegiance.influence import Within
 
-#: A clusterer with trust, and labels without a clusterer.
-EVERYDAY = [
-    AffinityScorer(KMeans(3, n_init=1, random_state=0), influence=Within(), calibration=2),
-    AffinityScorer(calibration=Calibration(2, clusterer=KMeans(3, n_init=1, random_state=0))),
-]
+#: A clusterer with trust.
+EVERYDAY = [AffinityScorer(KMeans(3, n_init=1, random_state=0), influence=Within(), calibration=2)]
 OTHERS = [
     AffinityScorer(),
+    AffinityScorer(calibration=Calibration(2, clusterer=KMeans(3, n_init=1, random_state=0))),
     AffinityScorer(KMeans(3, n_init=1, random_state=0), engine="shared", domain="ball"),
     AffinityScorer(AgglomerativeClustering(3), engine="hit-and-run"),
     # Its default start refuses array API dispatch, which one check turns on.

@@ -192,11 +192,11 @@ class TestReplicate:
         y = KMeans(4, n_init=5, random_state=0).fit_predict(X)
         found = replicate(X, y, KMeans(4, n_init=5), calibration=Calibration(20))
         assert found.share == pytest.approx((found.shares.mean() + found.kept.mean()) / 2)
-        # Student's t with 19 degrees of freedom at 95%, from a table; a sample has twice the rows of a half.
+        # Student's t with 19 degrees of freedom at 95%, from a table; the replicate and this sample both vary.
         smoothed = (240 * found.share + 1) / 242
-        variance = (found.shares.var(ddof=1) + found.kept.var(ddof=1)) / 2
+        variance = found.shares.var(ddof=1) + found.kept.var(ddof=1)
         variance += (found.shares.mean() - found.kept.mean()) ** 2 / 2
-        half = 1.729133 * np.sqrt(variance + 8 * smoothed * (1 - smoothed) / 240)
+        half = 1.729133 * np.sqrt(variance + smoothed * (1 - smoothed) / 240)
         assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
 
 

@@ -81,20 +81,20 @@ SCORES = ("affinity", "standard_error", "label", "classes", "typicality")
 TRUST = ("trust", "replication", "replication_interval")
 
 
-def assert_scores_alike(one: AffinityScorer, other: AffinityScorer, X: Any = IRIS) -> None:
-    first, second = one.affinity(X), other.affinity(X)
-    for name in (*SCORES, *TRUST) if first.summary().replication is not None else SCORES:
-        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
-    assert first.frame(details=True).equals(second.frame(details=True))
-    assert first.summary().note == second.summary().note
+def assert_scores_alike(one: AffinityScorer, *others: AffinityScorer, X: Any = IRIS) -> None:
+    first = one.affinity(X)
+    for second in (other.affinity(X) for other in others):
+        for name in (*SCORES, *TRUST) if first.summary().replication is not None else SCORES:
+            np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+        assert first.frame(details=True).equals(second.frame(details=True))
+        assert first.summary().note == second.summary().note
 
 
 def saved_and_loaded(scorer: AffinityScorer, folder: Path, X: Any = IRIS) -> AffinityScorer:
     """Return a loaded scorer: it and a pickle have the same scores, and it gives the same file if saved again."""
     scorer.save(folder / "a.model")
     loaded = load(folder / "a.model")
-    for again in (loaded, pickle.loads(pickle.dumps(scorer))):
-        assert_scores_alike(scorer, again, X)
+    assert_scores_alike(scorer, loaded, pickle.loads(pickle.dumps(scorer)), X=X)
     loaded.save(folder / "b.model")
     assert (folder / "a.model").read_bytes() == (folder / "b.model").read_bytes()
     return loaded
@@ -130,7 +130,7 @@ def test_a_loaded_scorer_is_an_ordinary_one(tmp_path):
     np.testing.assert_array_equal(loaded.predict(frame), scorer.labels_)
     assert not hasattr(loaded, "labels_")
     assert loaded.estimator is None
-    assert_scores_alike(loaded, pickle.loads(pickle.dumps(loaded)), frame)
+    assert_scores_alike(loaded, pickle.loads(pickle.dumps(loaded)), X=frame)
     with pytest.raises(ValueError, match="feature names"):
         loaded.affinity(frame.rename(columns={"a": "z"}))
     again = clone(loaded).fit(frame, scorer.labels_)

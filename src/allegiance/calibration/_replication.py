@@ -28,11 +28,10 @@ _MAX_ENTRIES = 2_000_000
 _REPLICATION_ERROR, _CLUSTER_ERROR = 0.005, 0.01
 #: Subsample size limits in rows: at least this many, this many per cluster, and for clusterers that depend on it.
 _SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
-#: Rows and entries of the sample that subsamples are drawn from.
-_SAMPLE_ROWS, _SAMPLE_ENTRIES = 20_000, 4_000_000
-#: Coverage of the prediction interval, and the number of labels that replicate or fail together (on the tuning
-#: populations). A replication rate this close to 1 cannot be told from 1.
-_LEVEL, _DESIGN_EFFECT, _NEAR_ONE = 0.9, 8.0, 0.99
+#: Most entries of the sample that subsamples are drawn from, unless it needs more for two subsamples.
+_SAMPLE_ENTRIES = 4_000_000
+#: Coverage of the prediction interval, and a replication rate that cannot be told from 1.
+_LEVEL, _NEAR_ONE = 0.9, 0.99
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,9 +106,8 @@ class Calibration(Parameters):
         if self.rows_per_subsample is not None and check_count(self.rows_per_subsample, "rows_per_subsample") < 2:
             raise ValueError("rows_per_subsample must be at least 2, got 1.")
         check_number(self.size_prior, "size_prior", low=0.0, closed=True)
-        if self.clusterer is None:
-            return
-        as_clusterer(self.clusterer)
+        if self.clusterer is not None:
+            as_clusterer(self.clusterer)
 
     def max_rows(self, k: int, clusterer: Any = None) -> int:
         """Return the largest subsample size for ``k`` clusters."""
@@ -118,7 +116,7 @@ class Calibration(Parameters):
 
     def n_rows(self, k: int, n_features: int = 1) -> int:
         """Return the size of the sample that subsamples are drawn from."""
-        affordable = min(_SAMPLE_ROWS, _SAMPLE_ENTRIES // max(n_features, 1))
+        affordable = min(2 * _DENSITY_ROWS, _SAMPLE_ENTRIES // max(n_features, 1))
         return max(2 * self.max_rows(k), 0 if self.rows_per_subsample else affordable)
 
 
@@ -165,13 +163,14 @@ class Replication(NamedTuple):
     def interval(self) -> tuple[float, float]:
         """90% prediction interval for the share in one independent sample; it may exceed 0 and 1.
 
-        The truth lies somewhere near the two comparisons, so their difference d adds d^2 / 2 to the variance, as for
+        The mean variance of the comparisons counts twice: a replicate varies, and so does the sample that the rate is
+        estimated from. The truth lies somewhere near the two comparisons, so their difference d adds d^2 / 2, as for
         two independent estimates.
         """
         share, variances = self.share, [x.var(ddof=1) for x in (self.shares, self.kept) if x.size > 1]
         if not variances:
             return share - 1.0, share + 1.0
-        variance = np.mean(variances) + self.disagreement**2 / 2.0
+        variance = 2.0 * np.mean(variances) + self.disagreement**2 / 2.0
         half = float(self._half_width(variance, np.array(share), np.count_nonzero(self.times)))
         return share - half, 1.0 if share >= _NEAR_ONE else share + half
 
@@ -181,17 +180,16 @@ class Replication(NamedTuple):
         sizes = np.bincount(codes[inner], minlength=k)
         rates = np.bincount(codes[inner], self.rate[inner], k) / np.maximum(sizes, 1)
         by_subsample = _cluster_rates(codes, self.new, k)
-        variance = by_subsample.var(axis=0, ddof=1) / 2.0 if len(self.new) > 1 else np.ones(sizes.size)
+        variance = by_subsample.var(axis=0, ddof=1) if len(self.new) > 1 else np.ones(sizes.size)
         return np.minimum(self._half_width(variance, rates, sizes), 1.0)
 
     def _half_width(self, variance: Any, rate: FloatArray, n: Any) -> Any:
         """Return the half-width of an interval from the variance over subsamples and that of n labels.
 
-        A sample has twice the rows of a half, so half of the variance of the difference of two halves is that of two
-        samples. Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
+        Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
         """
         smoothed = (rate * n + 1.0) / (n + 2.0)
-        labels = _DESIGN_EFFECT * smoothed * (1.0 - smoothed) / np.maximum(n, 1)
+        labels = smoothed * (1.0 - smoothed) / np.maximum(n, 1)
         return stdtrit(max(len(self.new) - 1, 1), (1 + _LEVEL) / 2) * np.sqrt(variance + labels)
 
     @property

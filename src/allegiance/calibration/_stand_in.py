@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import chain, product
+from itertools import chain, product, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
@@ -18,22 +19,17 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 from ._adapt import adapt, is_pairwise
 from ._replication import fit_labels
 
-#: Adjusted Rand index from which a clusterer reproduces the labels, ends the search, and gives the same labels.
-#: Density clusterers are deterministic: with the right settings they find the labels exactly.
-_REPRODUCED, _REPRODUCED_WITH_NOISE, _ALIKE, _SAME = 0.8, 0.9, 0.95, 0.9995
-#: The same for k-means and mixtures started at the labels: if they keep so much, the labels are one of their optima.
-_OPTIMUM = 0.9
-#: A randomized clusterer reproduces labels that differ from the most similar of several runs no more than the runs do
-#: from each other, with a tolerance, unless the index of a stand-in is so low that chance explains it.
-_RUNS, _TIE, _CHANCE = 12, 0.05, 0.4
+#: Adjusted Rand index from which a clusterer reproduces the labels, is close enough to end the search, and gives the
+#: same labels. Density clusterers are deterministic, and k-means and mixtures keep their optima, so both must be close.
+_REPRODUCED, _ALIKE, _SAME = 0.8, 0.95, 0.9995
+#: Runs that labels of a randomized clusterer are compared with: 1 in 13 is less like its nearest than any other.
+_RUNS = 12
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 3000
-#: Rows below which only k-means is tried.
-_MIN_ROWS = 20
 #: Starts of k-means at most, and the multiplications (rows x columns x clusters) of all starts together.
 _MAX_STARTS, _MAX_PRODUCTS = 5, 10_000_000
-#: Iterations from the labels: until convergence, or few if the labels come from more rows than the sample has.
-_STEPS, _STEPS_IN_SAMPLE = 100, 2
+#: Iterations from the labels of more rows than the sample has: their optimum is not that of the sample.
+_STEPS_IN_SAMPLE = 2
 #: Columns up to which mixtures with full or tied covariances are tried, and members per column that full ones need.
 _MAX_COLUMNS, _MEMBERS_PER_COLUMN = 64, 2
 #: Settings of HDBSCAN: those of most users, then rarer ones.
@@ -64,11 +60,11 @@ class StandIn:
 
 
 class _Candidate(NamedTuple):
-    """A clusterer with the labels that it gives to the judged rows by itself, and when it starts at the labels."""
+    """A clusterer with the labels that it gives to the judged rows, if known, and those it keeps from the user's."""
 
     name: str
     clusterer: Any
-    labels: AnyArray
+    labels: AnyArray | None = None
     kept: AnyArray | None = None
 
 
@@ -82,23 +78,19 @@ def stand_in(
     produce noise are tried. ``others`` are more candidates by name, such as those that an influence suggests.
     """
     search = _Search(rows, codes, n_total or rows.shape[0])
-    stages = search.density_stages() if search.has_noise else search.stages(others)
-    best = StandIn(None, "", -np.inf, False)
-    best_evidence = (False, -np.inf)
+    best, is_optimum = StandIn(None, "", -np.inf, False), False
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for stage in stages:
+        for number, stage in enumerate(search.density_stages() if search.has_noise else search.stages(others)):
             for candidate in stage:
                 choice, kept = search.judge(candidate)
-                evidence = (kept >= _SAME, choice.ari)
-                if evidence > best_evidence:
-                    best, best_evidence = choice, evidence
+                if (kept >= _SAME, choice.ari) > (is_optimum, best.ari):
+                    best, is_optimum = choice, kept >= _SAME
                 if choice.ari >= _SAME:
                     return choice
-            if best_evidence[0] or best.ari >= _ALIKE:
+            # Labels of a linkage, which comes next, are often an optimum of k-means, too.
+            if best.ari >= _ALIKE or (is_optimum and (number > 0 or not search.is_whole)):
                 return best
-        if best.ari < _CHANCE:
-            return best
         return replace(best, reproduces=best.reproduces or search.varies_as_much(best))
 
 
@@ -115,7 +107,8 @@ def refit_known(
 ) -> StandIn:
     """Refit the clusterer that the user passed on at most ``max_rows`` rows, and compare its clusters with the labels.
 
-    Labels that differ from its clusters no more than these differ under two seeds are reproduced.
+    Labels are reproduced, too, if they are an optimum of k-means or a mixture, or if they differ from its clusters no
+    more than these differ under other seeds.
     """
     search = _Search(rows, codes, n_total, max_rows)
     if is_pairwise(clusterer):
@@ -128,8 +121,8 @@ def refit_known(
             labels = search.labels(clusterer, seed=None)
         except Exception:  # replicates report what it raises
             return StandIn(clusterer, name, np.nan, True, is_known=True)
-        choice = search.judge(_Candidate(name, clusterer, labels))[0]
-        reproduces = choice.ari >= _REPRODUCED or search.varies_as_much(choice)
+        choice = search.judge(_Candidate(name, clusterer, labels, search.kept_labels(clusterer)))[0]
+        reproduces = choice.reproduces or choice.ari >= _REPRODUCED or search.varies_as_much(choice)
         return replace(choice, reproduces=reproduces, is_known=True)
 
 
@@ -148,22 +141,23 @@ class _Search:
         """Compare the labels of a candidate with those of the user; return the index it keeps when started there."""
         from sklearn.metrics import adjusted_rand_score
 
-        ari, kept = float(adjusted_rand_score(self.own, candidate.labels)), 0.0
+        try:
+            labels = self.labels(candidate.clusterer) if candidate.labels is None else candidate.labels
+        except (ValueError, NotImplementedError, np.linalg.LinAlgError):  # such as too few rows
+            return StandIn(None, "", -np.inf, False), 0.0
+        ari, kept = float(adjusted_rand_score(self.own, labels)), 0.0
         if candidate.kept is not None:
             kept = float(adjusted_rand_score(self.codes[: candidate.kept.size], candidate.kept))
-        enough = _REPRODUCED_WITH_NOISE if self.has_noise else _REPRODUCED
-        return StandIn(candidate.clusterer, candidate.name, ari, kept >= _OPTIMUM or ari >= enough), kept
+        reproduces = max(ari, kept) >= _ALIKE or (ari >= _REPRODUCED and not self.has_noise)
+        return StandIn(candidate.clusterer, candidate.name, ari, reproduces), kept
 
     def stages(self, others: Sequence[tuple[str, Any]]) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels without noise."""
-        small = is_sparse(self.few) or self.few.shape[0] < _MIN_ROWS
-        linkages = self._linkages() if self.is_whole and not small else iter(())
-        yield chain(self._kmeans(), self._others(others), linkages)
-        if small:
+        yield chain(self._kmeans(), starmap(_Candidate, others))
+        if is_sparse(self.few):
             return
+        yield self._linkages()
         yield self._mixtures()
-        if not self.is_whole:
-            yield self._linkages()
         yield chain(self._leiden(), self._hdbscan(self._sizes[-2:]), self._spectral())
 
     def density_stages(self) -> Iterator[Iterator[_Candidate]]:
@@ -201,6 +195,11 @@ class _Search:
 
         return np.asarray(StandardScaler().fit_transform(self.few))
 
+    @property
+    def _steps(self) -> dict[str, int]:
+        """Limit iterations from the labels if the judged rows are a sample."""
+        return {} if self.is_whole else {"max_iter": _STEPS_IN_SAMPLE}
+
     def _distances(self, rows: FloatArray) -> FloatArray:
         """Return the distances (m, m) between the judged rows."""
         from sklearn.metrics import euclidean_distances
@@ -219,13 +218,8 @@ class _Search:
             rows = self.rows
             if clusterer is not blank:
                 rows = clusterer[:-1].fit_transform(rows)
-            steps = _STEPS if self.is_whole else _STEPS_IN_SAMPLE
-            started = KMeans(self.k, init=_means(rows, self.codes), n_init=1, max_iter=steps)
-            yield _Candidate(name, clusterer, self.labels(clusterer), started.fit_predict(rows))
-
-    def _others(self, others: Sequence[tuple[str, Any]]) -> Iterator[_Candidate]:
-        for name, clusterer in others:
-            yield _Candidate(name, clusterer, self.labels(clusterer))
+            started = KMeans(self.k, init=_means(rows, self.codes), n_init=1, **self._steps)
+            yield _Candidate(name, clusterer, kept=started.fit_predict(rows))
 
     def _linkages(self) -> Iterator[_Candidate]:
         """Yield hierarchical clusterings, from one computation of the distances."""
@@ -240,14 +234,14 @@ class _Search:
             yield _Candidate(name, AgglomerativeClustering(self.k, linkage=method), labels)
             if method == "ward" and self.is_uneven:
                 _, (name, clusterer) = self._spaces(name, AgglomerativeClustering(self.k))
-                yield _Candidate(name, clusterer, self.labels(clusterer))
+                yield _Candidate(name, clusterer)
 
     def _mixtures(self) -> Iterator[_Candidate]:
         """Yield Gaussian mixtures, by themselves and started at the labels."""
         from sklearn.mixture import GaussianMixture
 
         rows, (_, place, sizes) = self.few, np.unique(self.own, return_inverse=True, return_counts=True)
-        means, steps = _means(rows, self.own), _STEPS if self.is_whole else _STEPS_IN_SAMPLE
+        means = _means(rows, self.own)
         residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
         for kind in ("full", "diag", "tied", "spherical"):
             if kind in ("full", "tied") and rows.shape[1] > _MAX_COLUMNS:
@@ -256,14 +250,14 @@ class _Search:
                 continue  # any labels are an optimum
             clusterer = GaussianMixture(self.k, covariance_type=kind, reg_covar=reg)
             started = GaussianMixture(
-                sizes.size, covariance_type=kind, reg_covar=reg, max_iter=steps, weights_init=sizes / sizes.sum(),
-                means_init=means, precisions_init=_precisions(residuals, place, sizes, kind, reg),
+                sizes.size, covariance_type=kind, reg_covar=reg, weights_init=sizes / sizes.sum(), means_init=means,
+                precisions_init=_precisions(residuals, place, sizes, kind, reg), **self._steps,
             )  # fmt: skip
             try:
-                labels, kept = self.labels(clusterer), started.fit_predict(rows)
+                kept = started.fit_predict(rows)
             except (ValueError, NotImplementedError, np.linalg.LinAlgError):  # the second with array API dispatch
                 continue
-            yield _Candidate(f"a Gaussian mixture ({kind})", clusterer, labels, kept)
+            yield _Candidate(f"a Gaussian mixture ({kind})", clusterer, kept=kept)
 
     def _leiden(self) -> Iterator[_Candidate]:
         """Yield Leiden with the resolution that gives the number of clusters of the labels, if igraph is installed."""
@@ -286,7 +280,7 @@ class _Search:
         from sklearn.cluster import SpectralClustering
 
         clusterer = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
-        yield _Candidate("spectral clustering (nearest_neighbors)", clusterer, self.labels(clusterer))
+        yield _Candidate("spectral clustering (nearest_neighbors)", clusterer)
 
     def _hdbscan(
         self, sizes: Sequence[int], counts: Sequence[int | None] = (None,), method: str = "eom", *, plain: bool = True
@@ -299,8 +293,7 @@ class _Search:
                 settings = [f"min_cluster_size={size}", *([f"min_samples={count}"] if count else [])]
                 title = f"HDBSCAN ({', '.join([*settings, *(['leaf'] if method == 'leaf' else [])])})"
                 own = HDBSCAN(size, min_samples=count, cluster_selection_method=method, copy=True)
-                name, clusterer = list(self._spaces(title, own))[0 if plain else -1]
-                yield _Candidate(name, clusterer, self.labels(clusterer))
+                yield _Candidate(*list(self._spaces(title, own))[0 if plain else -1])
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -342,6 +335,18 @@ class _Search:
             clusterer = make_pipeline(StandardScaler(), clusterer)
         yield _Candidate(f"{name} (eps={best[1]:.3g}, min_samples={best[2]})", clusterer, labels)
 
+    def kept_labels(self, clusterer: Any) -> AnyArray | None:
+        """Return the clusters of k-means or a mixture that starts at the user's labels; None for other clusterers."""
+        last, rows = clusterer, self.few
+        try:
+            if hasattr(clusterer, "steps"):
+                last, rows = clusterer[-1], clone(clusterer[:-1]).fit_transform(rows)
+            start = next(name for name in ("init", "means_init") if name in last.get_params())
+            started = clone(last).set_params(**{start: _means(rows, self.own), "n_init": 1})
+            return np.asarray(started.fit_predict(rows))
+        except Exception:  # it has no such parameter, or the number of clusters differs
+            return None
+
     def varies_as_much(self, choice: StandIn) -> bool:
         """Tell whether the labels differ from runs of a randomized clusterer no more than the runs from each other."""
         from sklearn.metrics import adjusted_rand_score
@@ -355,7 +360,7 @@ class _Search:
             if own >= _REPRODUCED:
                 return True
         nearest = [max(adjusted_rand_score(run, other) for other in runs if other is not run) for run in runs]
-        return bool(own >= min(nearest) - _TIE)
+        return bool(own >= min(nearest))
 
     def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
         """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""

@@ -14,7 +14,7 @@ from allegiance._core.progress import Verbose
 from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
-from ._adapt import is_pairwise
+from ._adapt import MAX_QUERIES, is_pairwise
 from ._logistic import fit_logistic
 from ._null import null_replication
 from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
@@ -33,10 +33,6 @@ _UNRELATED = (
     "The labels look unrelated to the data: neighboring points share a label, and labels replicate, hardly more often "
     "than by chance. Check that labels and rows are in the same order."
 )
-#: Halves that agree this much more with each other than with the labels find other clusters.
-_GAP = 0.2
-#: Points whose nearest neighbors are looked up: a standard error of 0.02.
-_QUERIES = 500
 
 
 @stored(
@@ -157,7 +153,6 @@ def calibrate(
     """
     from sklearn.utils.validation import has_fit_parameter
 
-    calibration.check()
     codes = np.asarray(codes)
     if not (codes >= 0).any():
         raise ValueError("labels are all noise (-1): there is no label whose trust could be measured.")
@@ -330,7 +325,7 @@ def _warning(source: StandIn, result: Replication) -> str | None:
     if source.reproduces:
         return None
     reasons = [f"the adjusted Rand index is {source.ari:.2f}"]
-    if result.disagreement > _GAP:
+    if result.kept.size and result.disagreement > 0.0:
         reasons.append(
             f"halves of the data agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
             f"these labels on {100 * result.shares.mean():.0f}%"
@@ -359,7 +354,7 @@ def _is_incoherent(rows: Any, codes: IntArray) -> bool:
     codes, m = codes[inner], inner.size
     if np.ptp(codes) == 0:
         return False
-    queries = np.arange(min(m, _QUERIES))  # rows are sorted by their hash
+    queries = np.arange(min(m, MAX_QUERIES))  # rows are sorted by their hash
     search = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(numbers)
     near = search.kneighbors(numbers[queries], return_distance=False)
     nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])

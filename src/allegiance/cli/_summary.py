@@ -213,7 +213,7 @@ def print_facts(facts: Facts, run: Run) -> None:
     show("", *(f"{name:<9} {text}" for name, text in facts.source.items() if name != "columns"), err=err)
     show(*(f"  {line}" for line in facts.plan.describe(findings=False)[1:]), err=err)
     if run.log.verbose:
-        show(*summary.measurement_lines(), err=err)
+        show(*(f"{name:<12} {text}" for name, text in summary.measurement_facts().items()), err=err)
 
 
 def _cell(name: str, value: Any) -> str:

@@ -382,7 +382,7 @@ class StreamChunks:
                 start += X.shape[0]
                 advance(X.shape[0])
                 if summary is not None:
-                    total = summary if total is None else total.plus(summary)
+                    total = summary if total is None else total.merge(summary)
         if total is None:
             raise TableError(f"{self._where} has no rows.")
         return total

@@ -89,9 +89,9 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
         rows, names = np.column_stack([dense(rows)[:, 0], np.nan_to_num(groups.values)]), [names[0], groups.word]
     if rows.shape[1] == 2 or rows.shape[0] < 4:
         return [*first, _of_columns(dense(rows[:, :2]), (names[0], names[1]))]
-    if inputs.features is not None and result._how.influence.startswith("within"):  # it ignores units
+    if inputs.features is not None and result._measurement.influence.startswith("within"):  # it ignores units
         rows, subject = standardize(rows), f"{subject}, standardized"
-    components, shares = _principal_components(rows, _COMPONENTS, result._how.seed)
+    components, shares = _principal_components(rows, _COMPONENTS, result._measurement.seed)
     description = f"the first two principal components of {subject}"
     one, two = (f"principal component ({share:.0%} of the variance)" for share in shares[:2])
     choices = [Projection("principal components", components[:, :2], (f"first {one}", f"second {two}"), description)]

@@ -520,7 +520,7 @@ def technical_facts(result: AffinityResult) -> dict[str, str]:
     """Return how the affinities were computed, by topic."""
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     return {
-        **result.summary().measurement(),
-        "precision": f"95% intervals within ±{result._how.eps:g} requested (eps)",
+        **result.summary().measurement_facts(),
+        "precision": f"95% intervals within ±{result._measurement.eps:g} requested (eps)",
         "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
     }
