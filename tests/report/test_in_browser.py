@@ -419,6 +419,17 @@ def test_prints_to_two_pages(reader, scene):
 
     pdf = base64.b64decode(reader.driver.execute_cdp_cmd("Page.printToPDF", settings)["data"])
     assert max(map(int, re.findall(rb"/Count (\d+)", pdf))) <= 2
+    reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        reader.run("dispatchEvent(new Event('beforeprint'))")
+        assert reader.find("#heat td button").is_displayed()
+        edges = "return ['map', 'histogram'].map(name => byName(name))"
+        box = "const byName = name => document.getElementById(`figure-${name}`).getBoundingClientRect();"
+        left, right = reader.run(box + edges)
+        assert left["right"] <= right["left"]
+    finally:
+        reader.run("dispatchEvent(new Event('afterprint'))")
+        reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 @SLOW

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from allegiance import AffinityScorer, affinity, trust
-from allegiance.drivers import drivers
+from allegiance.drivers import Finding, drivers
 from allegiance.report import render_report, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -310,6 +310,23 @@ def test_nearest_members_of_points_to_review_are_on_the_page(scene):
         assert row not in order[own]
 
 
+@pytest.mark.parametrize("kind", ["far cluster", "categories"])
+def test_the_first_axes_show_the_clusters(kind, rng):
+    if kind == "far cluster":  # It lies on the edge, so that the other clusters keep their room.
+        X, labels = three_clusters(400, rng)
+        labels[:6] = 3
+        X[:6, 0] += 1000.0
+    else:  # Discriminant axes have one place for each category.
+        labels = rng.integers(3, size=400)
+        X = np.column_stack([1.7 * np.eye(3)[labels], rng.normal(size=(400, 5))])
+    axes = page_of(affinity(X, labels, influence="within", random_state=0), X).data["page-data"]["axes"]
+    names = ["discriminant axes", "principal components"]
+    assert [one["name"] for one in axes] == (names if kind == "far cluster" else names[::-1])
+    if kind == "far cluster":
+        spread = (X[6:] / X[6:].std(axis=0)).std(axis=0).max()
+        assert all(high - low < 30 * spread for low, high in axes[0]["limits"])
+
+
 def test_own_coordinates_and_row_numbers(rng):
     X, labels = three_clusters(50, rng)
     result = affinity(X, labels, random_state=0)
@@ -400,9 +417,11 @@ def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
     result, X, table = customers
     actual = drivers(result, table[["revenue", "contract", "joined"]], scale=True)
     page = page_of(
-        result, X, data=table, ids="customer", notes=["Line 7 is a total."], drivers=actual,
+        result, X, data=table, ids="customer", drivers=actual,
+        notes=["Line 7 is a total.", Finding("sentinel", ("revenue",), "Is -999 a number?", "--missing -999")],
         provenance={"columns used": "3 of 5: revenue, contract, joined"},
     )  # fmt: skip
+    assert "<code>--missing -999</code>" in page.html
     low, high = result.replication_interval
     tile = f"{100 * result.replication:.0f}% 90% prediction interval: {100 * low:.0f}-{100 * high:.0f}%"
     places = [
@@ -427,12 +446,13 @@ def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
 
 def test_the_heat_map_has_means_and_shares_in_the_order_of_the_drivers(customers):
     result, X, table = customers
-    table = table.assign(built=1990 + result.label)
+    table = table.assign(built=1990 + result.label, share=np.where(result.label == 0, 0.05, 0.5))
     page = page_of(result, X, data=table, ids="customer")
     order = [int(label) for label in page.data["page-data"]["labels"][:3]]
     rows = {row[0]: row for row in cells(page, "heat")}
     assert rows["built"][-3:] == [str(1990 + label) for label in order]  # Years have no separators.
     assert rows["revenue"][-3:] == [f"{table['revenue'][result.label == label].mean():,.0f}" for label in order]
+    assert rows["share"][-3:] == ["0.050" if label == 0 else "0.500" for label in order], "as many decimals in a row"
     assert rows["joined"][-3:] == [str(table["joined"][result.label == label].mean().date()) for label in order]
     shares = [(table["contract"][result.label == label] == "monthly").mean() for label in order]
     contract = rows["contract:"]

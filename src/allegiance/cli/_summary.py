@@ -178,9 +178,9 @@ def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     for line in json_value(values["clusters"]):
         row = [line[name] for name in names]
         row[3:6] = [None if share is None else Percent(share) for share in row[3:6]]
-        rows.append([*row, line["description"]])
+        rows.append([str(row[0]), *row[1:], line["description"]])
     sections.append(("Clusters", [[*(name.replace("_", ", ") for name in names), "description"], *rows]))
-    provenance_lines = []
+    provenance_lines = list[list[Any]]()
     for name, value in facts.source.items():
         first, *others = str(value).split("; ")
         provenance_lines += [[name, first], *([None, text] for text in others)]

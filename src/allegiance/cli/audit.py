@@ -41,7 +41,7 @@ def write_sheet(run: Run, result: AffinityResult, columns: Any, cluster: str, fa
     sheet = rows.add_column(0, right, pa.array([None] * len(pairs), pa.string()))
     sheet = sheet.append_column(_KEY, pa.array([f"{row}-{_token(row, method)}" for row, method in pairs]))
     clusters = [
-        [name, *(facts.descriptions[place] if facts.descriptions else ("", ""))]
+        [str(name), *(facts.descriptions[place] if facts.descriptions else ("", ""))]
         for place, name in enumerate(result.classes.tolist())
     ]
     task = f"Write yes, no or the right cluster in the column {right!r}. Leave it empty if you cannot tell."

@@ -414,7 +414,7 @@ class _Workbook:
     def _write_summary(self, sheet: Any) -> None:
         sheet.set_column(0, 0, 24)
         sheet.set_column(1, 1, 34)
-        sheet.set_column(2, 12, 12)
+        sheet.set_column(2, 12, 16)
         sheet.set_landscape()
         sheet.fit_to_pages(1, 0)
         row = 0
