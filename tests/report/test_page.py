@@ -318,7 +318,7 @@ def test_the_first_axes_show_the_clusters(kind, rng):
         X[:6, 0] += 1000.0
     else:  # Discriminant axes have one place for each category.
         labels = rng.integers(3, size=400)
-        X = np.column_stack([1.7 * np.eye(3)[labels], rng.normal(size=(400, 5))])
+        X = np.column_stack([np.eye(3)[labels] + rng.normal(scale=1e-3, size=(400, 3)), rng.normal(size=(400, 5))])
     axes = page_of(affinity(X, labels, influence="within", random_state=0), X).data["page-data"]["axes"]
     names = ["discriminant axes", "principal components"]
     assert [one["name"] for one in axes] == (names if kind == "far cluster" else names[::-1])
