@@ -366,8 +366,8 @@ def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> C
         for column in profile.counts.T
     )
     plain = _compare_shares(x1, x2, (n1, n2), (-np.inf, np.inf))
-    known = np.maximum(np.ceil(ATYPICAL * (1.0 + member_counts)) - 1.0, 1.0)
-    expected = np.where(member_counts > 0, known / (1.0 + member_counts), 0.0)
+    n_atypical = np.maximum(np.ceil(ATYPICAL * (1.0 + member_counts)) - 1.0, 1.0)
+    expected = np.where(member_counts > 0, n_atypical / (1.0 + member_counts), 0.0)
     rate = np.maximum(np.nan_to_num(plain.then[:-2]), expected)
     size = np.minimum(n1[:-2], member_counts)
     overall = max(float(rate @ n2[:-2] / max(n2[-1], 1.0)), float(np.nan_to_num(plain.then[-1])))
@@ -375,9 +375,9 @@ def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> C
     return plain._replace(p=_compare_shares(sizes * rates, x2, (sizes, n2), (-1.0, _SMALL_ATYPICAL)).p)
 
 
-def _compare_mix(then: Profile, now: Profile, taken: AnyArray, allowed: float = 0.0) -> Change:
-    """Compare the shares (k + 2,) of clusters; points ``taken`` (k + 1,) by new groups are not members now."""
-    counts = then.counts[:, 0], now.counts[:, 0] - np.minimum(np.rint(taken), now.counts[:, 0])
+def _compare_mix(then: Profile, now: Profile, new_points: AnyArray, allowed: float = 0.0) -> Change:
+    """Compare the shares (k + 2,) of clusters; ``new_points`` (k + 1,), in new groups, are not members now."""
+    counts = then.counts[:, 0], now.counts[:, 0] - np.minimum(np.rint(new_points), now.counts[:, 0])
     first, second = (np.append(count, profile.n_points) for count, profile in zip(counts, (then, now), strict=True))
     small = np.minimum(_SMALL_SHARE, _SMALL_PART * first / first[-1]) + allowed
     change = _compare_shares(
@@ -453,7 +453,7 @@ class Group(NamedTuple):
     """Number of points, estimated from the sample."""
     cluster: int
     """The cluster nearest to most of them."""
-    taken: FloatArray
+    counts: FloatArray
     """(k + 1,) number of points by label."""
     center: FloatArray
     """(d,) mean."""
@@ -484,11 +484,11 @@ def _find_groups(then: Profile, now: Profile) -> list[Group]:
     groups = []
     for label in range(labels.max() + 1):
         inside = labels == label
-        taken = np.bincount(codes[inside], minlength=len(then.counts)) * weight
-        nearest, center = int(taken.argmax()), rows[inside].mean(axis=0)
+        counts_by_label = np.bincount(codes[inside], minlength=len(then.counts)) * weight
+        nearest, center = int(counts_by_label.argmax()), rows[inside].mean(axis=0)
         offset, shift = ((place - before[nearest])[used] / spread[used] for place in (center, after[nearest]))
         if typical[1][nearest] >= typical[0][nearest] / 2.0 and shift @ offset < 0.5 * np.linalg.norm(offset):
-            groups.append(Group(float(taken.sum()), nearest, taken, center))
+            groups.append(Group(float(counts_by_label.sum()), nearest, counts_by_label, center))
     return groups
 
 
@@ -749,10 +749,10 @@ def compare_profiles(
         if not profile.n_points:
             raise ValueError(f"{name} has no points, so there is nothing to compare.")
     groups = _find_groups(then, now)
-    taken = np.sum([group.taken for group in groups], axis=0) if groups else np.zeros(len(then.counts))
-    moves = _compare_means(then, now, taken > 0.0)
+    new_points = np.sum([group.counts for group in groups], axis=0) if groups else np.zeros(len(then.counts))
+    moves = _compare_means(then, now, new_points > 0.0)
     columns = _compare_columns(then, now, moves)
-    mix, atypical = _compare_mix(then, now, taken), _compare_atypical(then, now, _member_counts(fitted))
+    mix, atypical = _compare_mix(then, now, new_points), _compare_atypical(then, now, _member_counts(fitted))
     # Bonferroni's correction for all comparisons: shares, atypical shares, means of clusters, columns.
     tests = 2 * mix.p.size + moves.p.size + len(columns)
     moves = moves._replace(p=np.minimum(tests * moves.p, 1.0))
@@ -770,8 +770,8 @@ def compare_profiles(
             findings += _atypical_findings(classes, atypical, level)
         # New groups, vanished clusters and moved ones exchange points with others, which changes the other shares.
         changed = np.append(moved, [False, False]) | vanished
-        allowed = float(taken.sum() / now.n_points + np.abs(mix.now - mix.then)[changed].sum())
-        rest = _compare_mix(then, now, taken, allowed).adjusted(tests)
+        allowed = float(new_points.sum() / now.n_points + np.abs(mix.now - mix.then)[changed].sum())
+        rest = _compare_mix(then, now, new_points, allowed).adjusted(tests)
         findings += _mix_findings(classes, rest, (rest.p <= level) & ~changed)
     findings.sort(key=lambda finding: -finding.severity)
     raw_mix = _compare_mix(then, now, np.zeros(len(then.counts)))._replace(p=mix.p)
@@ -808,12 +808,12 @@ def _group_findings(
 ) -> list[DriftFinding]:
     """Return findings about new groups."""
     findings = []
-    spread, known = then.spread(), then.by_cluster(typical=True)[1]
+    spread, means = then.spread(), then.by_cluster(typical=True)[1]
     for group in groups:
         p = float(min(atypical.p[-1], atypical.p[group.cluster]))
         if p > level:
             continue
-        offset = group.center - known[group.cluster]
+        offset = group.center - means[group.cluster]
         shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
         label, feature = _label(classes, group.cluster), str(then.names[np.abs(shift).argmax()])
         n = np.array([float(then.n_points)]), np.array([float(now.n_points)])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allegiance._core.json_values import json_value
 
-from ._app import Run, provenance, show
+from ._app import Run, provenance, show, with_options
 from ._inputs import Points, ids_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Facts(NamedTuple):
     @property
     def problems(self) -> list[str]:
         """Sentences about problems that change the answer."""
-        return [*self.summary.problems, *dict.fromkeys(map(str, self.findings))]
+        return list(dict.fromkeys([*map(with_options, self.summary.problems), *map(str, self.findings)]))
 
     def with_damaged(self, damaged: Mapping[str, str]) -> Facts:
         """Add a finding for each damaged input file."""
@@ -109,6 +110,7 @@ def _facts(
     known = {finding.kind for finding in findings}
     if by_column is not None:
         findings += [flag for flag in by_column.flags if flag.kind not in known]
+    findings = [replace(finding, text=with_options(finding.text)) for finding in findings]
     return Facts(summary, plan, findings, by_column, descriptions, _source_facts(run, table, plan, model_id))
 
 

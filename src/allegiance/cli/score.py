@@ -83,7 +83,7 @@ Examples:
         opt.OUTPUT_OPTIONS[1],
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
         opt.option(
-            opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.Budget(),
+            opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.budget,
             help="List the first N labels to review.  [default: those that are not firm, at most 10]",
         ),
         opt.option(
