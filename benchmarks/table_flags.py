@@ -104,6 +104,25 @@ def copy_column(lines: Lines, rng: np.random.Generator) -> tuple[Lines, str, str
     return cells, "duplicates", "converted"
 
 
+def subtotals(lines: Lines, rng: np.random.Generator) -> tuple[Lines, str, str] | None:
+    """Add a column of names, and the sums of each third of the rows below it."""
+    columns = [i for i, column in numbers(lines).items() if column.min() >= 0]
+    named, rows = [["name", *lines[0]]], [[f"row {i}", *line] for i, line in enumerate(lines[1:])]
+    for part in (rows[start::1][: len(rows) // 3] for start in range(0, len(rows) - 2, len(rows) // 3)):
+        sums = {i: f"{sum(float(row[i + 1]) for row in part):.10g}" for i in columns}
+        named += [*part, [f"Group total {len(named)}", *(sums.get(i, "") for i in range(len(lines[0])))]]
+    return (named, "rows", "subtotal") if len(columns) > 2 else None
+
+
+def two_headers(lines: Lines, rng: np.random.Generator) -> tuple[Lines, str, str] | None:
+    """Put the last two names below a common one; the checks join them."""
+    columns, last = numbers(lines), len(lines[0]) - 1
+    if not {last, last - 1} <= {*columns} or len({*lines[0]}) < len(lines[0]):
+        return None
+    upper, lower = [*lines[0][:-2], "Group", ""], [*[""] * (last - 1), *lines[0][-2:]]
+    return [upper, lower, *lines[1:]], "header", f"Group {lines[0][-1]}"
+
+
 def positive(column: np.ndarray) -> bool:
     """Return whether all numbers are positive."""
     return bool(column.min() > 0)
@@ -131,6 +150,10 @@ PROBLEMS = {
     "-1": plant_cells("-1", 0.2, "sentinel", whole),
     "zeros": plant_cells("0", 0.05, "sentinel", far_from_zero),
     "stray cell": plant_cells("see note", 0, "strays", positive),
+    "one word": plant_cells("suppressed", 0.05, "strays", positive),
+    "99 among answers": plant_cells("99", 0.05, "sentinel", lambda column: positive(column) and column.max() < 15),
+    "subtotals": subtotals,
+    "two header rows": two_headers,
     "half missing": plant_cells("", 0.6, "missing", positive),
     "copy": copy_column,
     "no header": lambda lines, rng: (lines[1:], "reading", "he"),
@@ -141,8 +164,9 @@ def check(lines: Lines, folder: str, **options: object) -> list[tuple[str, str, 
     """Return the level, the kind and the text of each finding."""
     path = Path(folder) / "table.csv"
     path.write_text("\n".join(",".join(line) for line in lines) + "\n", encoding="utf-8")
-    findings = propose(path, **options).findings
-    return [(one.level, one.kind, f"{one.text} {' '.join(one.columns)}") for one in findings]
+    plan = propose(path, **options)
+    header = ("note", "header", " ".join(column.name for column in plan.columns))
+    return [header, *((one.level, one.kind, f"{one.text} {' '.join(one.columns)}") for one in plan.findings)]
 
 
 def main() -> None:

@@ -179,7 +179,7 @@ def test_long_names_are_cut_in_texts_and_not_in_remedies() -> None:
     (flag,) = [
         one for one in drivers(x > 0, np.c_[x, x + 1e-3 * x**2, -x], names=names).flags if one.kind == "duplicates"
     ]
-    assert "..._long_name_1, " in flag.text
+    assert "ery_long_name_1, " in flag.text
     assert names[1] in flag.remedy
 
 

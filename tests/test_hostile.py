@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from allegiance import AffinityResult, AffinityScorer, affinity
+from allegiance import AffinityResult, AffinityScorer
 from allegiance.engines import ENGINES
+from scenes import euclidean
 
-#: The paper's distance.
-euclidean = partial(affinity, influence="euclidean")
 Scorer = partial(AffinityScorer, influence="euclidean")
 
 pytestmark = pytest.mark.filterwarnings("ignore::allegiance.PrecisionWarning")

@@ -1,16 +1,11 @@
 """What must not change the affinities."""
 
-from functools import partial
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from allegiance import affinity
-
-#: The paper's distance.
-euclidean = partial(affinity, influence="euclidean")
+from scenes import euclidean
 
 seeds = st.integers(0, 2**32 - 1)
 shapes = st.sampled_from([(2, 4, 12), (3, 5, 12), (2, 3, 8), (5, 3, 10)])

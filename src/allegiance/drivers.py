@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -37,6 +38,8 @@ _SHORT_RULE, _GIANT, _TINY = 3, 0.95, 4
 _CORRELATED, _ONE_TO_ONE = 0.985, 0.97
 #: Microseconds.
 _DAY = 86_400e6
+#: Names of columns with the year of an observation, and the years it may span; a year of birth spans more.
+_YEAR_NAME, _MAX_YEARS = re.compile(r"(?:^|[^a-z])(?:year|yr|jahr)$|Year$", re.I), 30
 
 
 @dataclass(frozen=True)
@@ -125,10 +128,11 @@ class Drivers(CardMixin):
         """
         if not self.shares:
             return ["No column differs between the clusters."]
-        largest = list(self.shares.items())[: 1 if self.is_diffuse else most]
-        top = ", ".join(f"{join_names([name])} {share:.0%}" for name, share in largest if share >= 0.005)
-        spread = "The separation between clusters is spread over many columns; the largest share is"
-        lines = [f"{spread} {top}." if self.is_diffuse else f"Separation between clusters by column: {top}."]
+        top = [f"{join_names([name])} {share:.0%}" for name, share in self.shares.items() if share >= 0.005][:most]
+        lines = [f"Separation between clusters by column: {', '.join(top)}."]
+        if self.is_diffuse:
+            largest = f"; the largest share is {top[0]}" if top else ""
+            lines = [f"The separation between clusters is spread over many columns{largest}."]
         used, rule = len(self.rule_columns), self.rule.splitlines()
         if not used:
             return lines
@@ -273,13 +277,20 @@ class _Features:
             self.matrix = self.matrix[np.flatnonzero(rows)]
 
     def find_timestamps(self) -> None:
-        """Mark columns of increasing seconds or milliseconds since 1970, between 1980 and 2100."""
+        """Mark columns of years, dates such as 20240131, and increasing seconds or milliseconds since 1970."""
         numbers = [one for one in self.columns if one.kind == "number"]
         if is_sparse(self.matrix) or self.matrix.shape[0] < 20 or not numbers:
             return
-        lowest = np.abs(self.in_units([one.at for one in numbers], np.arange(20))).min(axis=0)
-        for one, low in zip(numbers, lowest, strict=True):
-            one.is_counter |= 3e8 < low < 4.2e12 and bool((np.diff(self.matrix[:, one.at]) >= 0).all())
+        heads = self.in_units([one.at for one in numbers], np.arange(20)).T
+        for one, head in zip(numbers, heads, strict=True):
+            low, high = head.min(), head.max()
+            dates = 19e6 < low <= high < 21e6 and ((head % 100 <= 31) & (head // 100 % 100 <= 12)).all()
+            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and self._range(one) <= _MAX_YEARS
+            seconds = 3e8 < low < 4.2e12 and (np.diff(self.matrix[:, one.at]) >= 0).all()
+            one.is_counter |= bool(dates or years or seconds)
+
+    def _range(self, column: _Feature) -> float:
+        return float(np.ptp(self.matrix[:, column.at]) * self.spread[column.at])
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -363,7 +374,8 @@ def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
     """Return the columns of a table plan, with the missing values of the plan's table."""
     columns, at = [], 0
     for column in plan.features:
-        missing = column.n_missing / max(plan.n_rows, 1)
+        # In a column of 1 and blank, blank means no.
+        missing = 0.0 if column.width == 2 else column.n_missing / max(plan.n_rows, 1)
         columns.append(_Feature(column.name, column.kind, at, tuple(column.categories), missing))
         at += column.width
     zero, one = np.zeros((1, at)), np.ones((1, at))
@@ -598,7 +610,9 @@ def _flags(
     by_name = {one.name: one for one in features.columns}
     d, sizes = len(shares), np.bincount(codes)
     is_driver = {name: share >= max(_DRIVER, 1 / d) or name in result.rule_columns for name, share in shares.items()}
-    top = next(iter(shares), "")
+    is_time = {name: one.kind == "date" or one.is_counter for name, one in by_name.items()}
+    copies = _duplicate_drivers(features, is_driver)
+
     if sizes.max() > _GIANT * codes.size:
         giant = f"{sizes.max():,} of {codes.size:,} rows are in cluster {classes[sizes.argmax()]}."
         flags.append(Finding("giant cluster", (), f"{giant} The other clusters are outliers."))
@@ -608,29 +622,33 @@ def _flags(
         more = f" and {tiny.size - 5} more" if tiny.size > 5 else ""
         text = f"{count(tiny.size, 'cluster')} with at most {_TINY} rows ({'; '.join(listed)}{more})."
         flags.append(Finding("tiny clusters", (), f"{text} Check these rows for errors."))
-    times = [n for n in shares if (by_name[n].kind == "date" or by_name[n].is_counter) and is_driver[n]]
+    times = [name for name in shares if is_time[name] and is_driver[name]]
     if times and d > 1:
         text = f"The clusters follow time ({join_names(times)}). Such clusters do not carry over to new data."
         flags.append(Finding("time", tuple(times), text, drop(times)))
+    top = next(iter(shares), "")
     if d > 2 and shares[top] >= _DECIDES and top not in times:
-        text = f"One column decides: {top} accounts for {shares[top]:.0%} of the separation between the clusters."
         std = np.where(features.moments[1] > 0, features.moments[1], 1.0)
         by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
-        text += " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
-        flags.append(Finding("one column", (top,), text if by_scale else text.partition(" Its")[0], drop([top])))
-    used = result.rule_columns
-    beyond_chance = (result.fidelity - sizes.max() / codes.size) / max(1 - sizes.max() / codes.size, 1e-9)
+        scale = " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
+        text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation"
+        text = f"{text} between the clusters.{scale if by_scale else ''}"
+        flags.append(Finding("one column", (top,), text, drop([top])))
+    used, largest = result.rule_columns, sizes.max() / codes.size
+    with_copies = {*used}.union(*(group for group in copies if not group.isdisjoint(used)))
     if (
         result.fidelity >= _FAITHFUL
-        and beyond_chance >= 0.8
+        and result.fidelity - largest >= 0.8 * (1 - largest)
         and len(used) <= min(max(_SHORT_RULE, classes.size - 1), d / 2)
-        and sum(shares[name] for name in used) >= _RULE_SHARE
+        and sum(shares[name] for name in with_copies) >= _RULE_SHARE
         and not any(flag.kind == "one column" for flag in flags)
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
         flags.append(Finding("short rule", used, f"{text} ({join_names(used)}); the others hardly matter.", drop(used)))
-    for group in _duplicate_drivers(features, is_driver):
-        flags.append(Finding("duplicates", group, duplicates_text(group), drop(group[1:])))
+    for group in copies:
+        # Time is the first one to drop.
+        names = tuple(sorted((name for name in by_name if name in group), key=lambda name: is_time[name]))
+        flags.append(Finding("duplicates", names, duplicates_text(names), drop(names[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:
         text = f"More than half of the values of {join_names(gaps)} are missing, yet the clusters depend on them."
@@ -638,7 +656,7 @@ def _flags(
     return flags
 
 
-def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[tuple[str, ...]]:
+def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[set[str]]:
     """Return groups of drivers with the same information."""
     columns = [one for one in features.columns if is_driver.get(one.name)][:_MAX_PAIRED]
     columns.sort(key=lambda one: one.kind == "category")
@@ -646,7 +664,7 @@ def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[
     numbers = features.in_units([one.at for one in columns if one.kind != "category"], rows)
     codes = [features.matrix[:, one.places][rows].argmax(axis=1) for one in columns if one.kind == "category"]
     groups = same_content(numbers, codes)
-    return [tuple(columns[place].name for place in group) for group in groups]
+    return [{columns[place].name for place in group} for group in groups]
 
 
 def duplicates_text(names: Sequence[str]) -> str:
@@ -658,5 +676,12 @@ def duplicates_text(names: Sequence[str]) -> str:
 
 def quote_option(option: str, names: Iterable[str]) -> str:
     """Return a command-line option with column names, quoted if needed."""
-    text = ",".join(dict.fromkeys(names))
-    return f"{option} {text}" if re.fullmatch(r"[\w,.+-]+", text) else f'{option} "{text}"'
+    unique = list(dict.fromkeys(names))
+    joined = ",".join(name for name in unique if "," not in name)
+    return " ".join(f"{option} {_quoted(text)}" for text in [joined, *(n for n in unique if "," in n)] if text)
+
+
+def _quoted(text: str) -> str:
+    if re.fullmatch(r"[\w,.+-]+", text):
+        return text
+    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'

@@ -102,7 +102,7 @@ MESSY = {
     ),
     "constant, empty, free text": messy(
         lines("abcd", lambda i: (7, "", f"text number {i} {i // 2 * 2}" if i else "text number 1 0", i % 5)),
-        "c is free text",
+        "c has too many distinct texts",
         names=("d",),
     ),
     "too many values": messy(lines("ab", lambda i: (f"t{i // 2}", i % 5), n=200), "too many", names=("b",)),

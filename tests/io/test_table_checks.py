@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shlex
 import zipfile
 
 import numpy as np
@@ -118,6 +119,26 @@ def test_numbers_that_may_mean_missing_are_flagged_and_kept(tmp_path, rows, valu
     assert sum(one.n_missing for one in plan.columns) == (20 if is_certain else 0)
 
 
+def test_numbers_with_units_are_named(tmp_path, rows):
+    lines = [[*row[:2], f"{row[2]} kg", f"{row[1]} {'cm' if i % 2 else 'in'}"] for i, row in enumerate(rows)]
+    (finding,) = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "mixed"], *lines])).findings
+    assert finding.text.startswith("Left out, because every number has a unit: weight ('kg').")
+
+
+def test_no_answer_is_not_an_answer(tmp_path):
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        {"q1": rng.integers(1, 6, N), "income": rng.integers(200, 990, N) * 100, "age": rng.integers(18, 99, N)}
+    )
+    frame.loc[::7, "q1"], frame.loc[3::6, "income"], frame.loc[:2, "age"] = 99, 99999, 99
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    plan = propose(tmp_path / "t.csv")
+    assert [one.n_missing for one in plan.columns] == [18, 0, 0]
+    texts = [one.text for one in plan.findings if one.kind == "sentinel"]
+    assert texts[1] == "99999 may mean missing in income (20): it is much more frequent than other values."
+    assert len(texts) == 2
+
+
 def test_stray_cells_are_reported_with_their_lines(tmp_path, rows):
     rows[70][1] = "tall"
     lines = [HEADER, *rows[:10], ['"two\nlines"', *rows[10][1:]], *rows[11:]]
@@ -214,14 +235,14 @@ def test_mostly_missing_columns_free_text_and_copies(tmp_path, rows):
     assert kinds["copies", "note"] == ("height", "copy")
     pairs = {one.columns for one in plan.findings if one.kind == "duplicates"}
     assert pairs == {("height", "inches"), ("group", "letter")}
-    assert plan.remedy == "--drop inches,letter,half"
+    assert plan.remedy == "--drop inches --drop letter --drop half"
 
 
 def test_codes_and_duplicate_rows_are_noted(tmp_path, rows):
     lines = [[*row[:3], str(1 + i % 4)] for i, row in enumerate(rows)]
     plan = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "Region"], *lines, lines[5]]), id="name")
     found = {one.kind: one for one in plan.findings}
-    assert (found["codes"].remedy, found["codes"].level) == ("--one-hot Region", "note")
+    assert (found["codes"].remedy, found["codes"].level) == ("--one-hot Region", "warning")
     assert "1 row repeats" in found["duplicate rows"].text
     # Zip codes are codes although they have many values.
     lines = [[*row[:3], str(10_000 + 37 * (i // 2))] for i, row in enumerate(rows)]
@@ -242,6 +263,8 @@ def test_what_is_not_a_table_is_refused(tmp_path, rows):
     plan = propose(write(tmp_path / "w.csv", wide))
     assert [one.kind for one in plan.findings if one.level == "error"] == ["not a table"]
     assert not propose(tmp_path / "w.csv", features="b").problems
+    settings = [["key", "value"], *([f"k{i}", "abc"[i % 3]] for i in range(30))]
+    assert "only 'value' of 2 columns" in propose(write(tmp_path / "s.csv", settings)).problems[0]
 
 
 def test_sentinels_are_missing_categories_too(tmp_path):
@@ -257,7 +280,8 @@ def test_json_keeps_digits_and_flattens_records(tmp_path):
     records = [{"key": ids[i], "size": {"w": i / 4, "h": i % 7}, "tags": ["a"], "ok": i % 2 == 0} for i in range(40)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, records)))
     (tmp_path / "t.json").write_text(json.dumps(records, indent=1))
-    for name in ("t.jsonl", "t.json"):
+    (tmp_path / "object.json").write_text(json.dumps({"count": 40, "data": records}, indent=1))
+    for name in ("t.jsonl", "t.json", "object.json"):
         table = open_table(tmp_path / name)
         assert table.read(["key"])["key"].to_pylist() == [str(one) for one in ids]
         plan = propose(table)
@@ -332,3 +356,72 @@ def test_subtotals_are_left_out(tmp_path, rows):
     ]
     plan = propose(write(tmp_path / "t.csv", lines))
     assert (plan.n_rows, plan.findings[0].text[:29]) == (N, "Left out 6 rows (subtotal): l")
+
+
+def test_a_header_of_two_rows_is_joined(tmp_path, rows):
+    groups, names = ["name", "Body", "", "Class"], ["", "height (cm)", "weight (kg)", "of school"]
+    expected = ["name", "Body height (cm)", "Body weight (kg)", "Class of school"]
+    for top in ([], [["A report"], []]):
+        path = write(tmp_path / "t.csv", [*top, groups, names, *rows])
+        assert (open_table(path).columns, propose(path).n_rows) == (expected, N)
+    # Names that occur twice take the group above them, even without a blank below the group of the first column.
+    path = write(tmp_path / "u.csv", [["", "2019", "", ""], ["name", "size", "mass", "size"], *rows])
+    assert open_table(path).columns[1:] == ["size", "mass", "size_2"]
+    path = write(tmp_path / "v.csv", [["", "2019", "", "2020"], ["name", "size", "mass", "size"], *rows])
+    assert open_table(path).columns == ["name", "2019 size", "2019 mass", "2020 size"]
+    # Units below a complete header are not names.
+    path = write(tmp_path / "w.csv", [HEADER, ["", "cm", "kg", ""], *rows])
+    assert open_table(path).columns == HEADER
+
+
+def test_totals_of_groups_need_the_sums_of_their_rows(tmp_path, rows):
+    lines = [HEADER]
+    for start in range(0, N, 40):
+        part = rows[start : start + 40]
+        lines += [*part, [f"Part {start} total", *total(part)[1:]]]
+    plan = propose(write(tmp_path / "t.csv", [*lines, ["Grand total", *total(rows)[1:]]]))
+    assert (plan.n_rows, plan.findings[0].text[:30]) == (N, "Left out 4 rows (subtotal): li")
+    # The sum may come before its rows; a product that is called Total is a row like the others.
+    plan = propose(write(tmp_path / "u.csv", [HEADER, ["Total", *total(rows)[1:]], *rows]))
+    assert plan.findings[0].text == "Left out 1 row (total): line 2."
+    assert propose(write(tmp_path / "v.csv", [HEADER, *rows, ["Total Gym", "171.0", "70.5", "a"]])).n_rows == N + 1
+
+
+def test_placeholder_dates_and_nines_with_a_decimal_are_missing(tmp_path, rows):
+    days = np.datetime64("2001-03-01") + np.arange(N)
+    lines = [[*row[:2], "999.9" if i % 9 == 0 else row[2], str(days[i])] for i, row in enumerate(rows)]
+    lines = [[*line[:3], "1900-01-01" if i % 10 == 0 else line[3]] for i, line in enumerate(lines)]
+    plan = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "joined"], *lines]))
+    assert {one.name: one.n_missing for one in plan.features} == {"height": 0, "weight": 14, "joined": 12}
+    texts = [one.text.partition(" in ")[0] for one in plan.findings if one.kind == "sentinel"]
+    assert sorted(texts) == ["1900-01-01 counts as missing", "999.9 counts as missing"]
+    assert sum(one.n_missing for one in propose(tmp_path / "t.csv", keep_sentinels=True).features) == 0
+
+
+def test_one_repeated_word_among_numbers_means_missing(tmp_path, rows):
+    for words in (["s"] * 9, ["s", "x"] * 5):
+        lines = [[words.pop() if words and i % 13 == 0 else row[1], row[2]] for i, row in enumerate(rows)]
+        is_number = "x" not in {line[0] for line in lines}
+        assert (propose(write(tmp_path / "t.csv", [["a", "b"], *lines])).columns[0].role == "feature") is is_number
+    with_marker = [["a", "b"], *([row[1] if i % 20 else "s", row[2]] for i, row in enumerate(rows))]
+    (finding,) = [one for one in propose(write(tmp_path / "u.csv", with_marker)).findings if one.kind == "strays"]
+    assert "'a' has 6 cells that are not numbers and count as missing: 's' in line 2" in finding.text
+
+
+def test_repeated_ids_are_noted_and_postal_codes_are_not_numbers(tmp_path, rows):
+    rng = np.random.default_rng(4)
+    lines = [[f"C{i // 2}", *row[1:3], str(rng.integers(10_000, 10_099))] for i, row in enumerate(rows)]
+    plan = propose(write(tmp_path / "u.csv", [["customer_id", "height", "weight", "zip"], *lines]))
+    (finding,) = plan.findings
+    assert finding.text.startswith("customer_id repeats (60 values in 120 rows)")
+    assert plan.used == ("height", "weight")
+
+
+def test_remedies_can_be_pasted_into_a_shell(tmp_path, rows):
+    names = ["name", "size, in cm", "price ($)", "the group"]
+    lines = [[*row[:2], f"{float(row[1]) * 2 + 0.01 * (i % 3):.3f}", f"{row[1]}1"] for i, row in enumerate(rows)]
+    path = write(tmp_path / "t.csv", [names, *lines], sep=";")
+    plan = propose(path)
+    options, values = (shlex.split(plan.remedy)[i::2] for i in (0, 1))
+    dropped = [name for value in values for name in ([value] if value in names else value.split(","))]
+    assert ({*options}, propose(path, drop=dropped).used) == ({"--drop"}, ("size, in cm",))

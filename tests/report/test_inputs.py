@@ -102,6 +102,7 @@ def test_X_may_be_a_mixed_frame_or_have_many_features(result, rng):
         ({"data": pd.DataFrame({"a": [1]})}, "data has 1 rows but the result has 4 points"),
         ({"data": [1, 2, 3, 4]}, "data must be a frame"),
         ({"ids": [1, 2]}, "ids has 2 entries but the result has 4 points"),
+        ({"ids": "four"}, "ids names the column 'four', which data does not have: pass data="),
         ({"ids": "customer", "data": pd.DataFrame(COLUMNS)}, "'customer', which data does not have"),
         ({"texts": ["a", "b", "c", 5]}, r"texts\[3\] is 5 \(int\)"),
         ({"row_numbers": [0.5, 1, 2, 3]}, "row_numbers must be whole numbers"),

@@ -225,10 +225,16 @@ def _is_number(value: Any) -> bool:
 
 def join_names(names: Iterable[Any], most: int = 5) -> str:
     """Join the first ``most`` names for a message, without the middle of long ones, and state the number of others."""
-    every = [str(name) for name in names]
+    every = map(str, names)
+    return join_texts((name if len(name) <= 60 else f"{name[:36]}...{name[-20:]}" for name in every), most)
+
+
+def join_texts(texts: Iterable[str], most: int = 5) -> str:
+    """Join the first ``most`` texts for a message, and state the number of others."""
+    every = list(texts)
     n_listed = most if len(every) > most + 1 else len(every)
     more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
-    return ", ".join(name if len(name) <= 60 else f"{name[:28]}...{name[-12:]}" for name in every[:n_listed]) + more
+    return ", ".join(every[:n_listed]) + more
 
 
 def check_table(estimator: Any, X: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import FloatArray, IntArray, join_names
+from allegiance._core.validation import FloatArray, IntArray, join_names, join_texts
 from allegiance.drivers import Finding, duplicates_text, quote_option, same_content
 from allegiance.io import TableError
 
@@ -147,10 +147,10 @@ def propose(
         else:
             columns.append(_feature(stats, category, impute))
         if unfit and name in requested and name not in roles:
-            text = f"column {name!r} {unfit}. Leave it out of features=, or drop it."
+            text = f"column {name!r} {unfit}. Leave it out of features= (--features), or drop it."
             problems.append(Finding("column", (name,), text, quote_option("--drop", [name]), "error"))
     _choose_id(columns, profile, requested, ids)
-    duplicates = [] if raw else _drop_copies(columns, source, requested)
+    duplicates = [] if raw else _drop_copies(columns, source, profile, requested)
     scaled = (not raw) if scale is None else bool(scale)
     used = [column for column in columns if column.role == "feature"]
     single = not scaled and all(c.kind == "number" and profile.columns[c.name].type == "float" for c in used)
@@ -159,12 +159,12 @@ def propose(
         *source.findings,
         *problems,
         *duplicates,
+        *_plan_findings(plan, source, features is not None or raw),
         *_missing_findings(plan, profile),
         *_sentinel_findings(plan, profile),
-        *_findings(plan, profile, source),
+        *_cell_findings(plan, profile, source),
+        *_column_findings(plan, profile, duplicates),
     ]
-    if features is None and not raw:
-        findings += _check_usable(plan, source)
     plan.findings = sorted(findings, key=lambda finding: LEVELS.index(finding.level))
     return plan
 
@@ -206,13 +206,12 @@ def _exclusion_reason(profile: ColumnProfile, category: bool, is_requested: bool
 
 
 def _too_many(profile: ColumnProfile) -> str:
-    odd = f" ({profile.remark})" if profile.remark else ""
+    remark = f"; {profile.remark}" if profile.remark else ""
     if profile.unique:
-        return "has a different text in every row" + odd
-    if profile.distinct_share > 0.5:
-        return f"is free text; {profile.distinct_share:.0%} of its values are different" + odd
+        return f"has a different text in every row{remark}"
     count = "more than 1,000" if profile.values is None else f"{len(profile.values):,}"
-    return f"has {count} distinct texts, too many to encode" + odd
+    number = f"{profile.distinct_share:.0%} of its values" if profile.distinct_share > 0.5 else count
+    return f"has too many distinct texts ({number}{remark})"
 
 
 def _one_value(profile: ColumnProfile) -> str:
@@ -307,7 +306,7 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
             column.role, column.reason, column.kind = "left out", f"identifies rows{like}", None
 
 
-def _drop_copies(columns: list[ColumnPlan], source: Table, requested: set[str]) -> list[Finding]:
+def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, requested: set[str]) -> list[Finding]:
     """Leave out exact copies of columns, and return findings about columns with the same information."""
     used = [column for column in columns if column.role == "feature"][:_MAX_COMPARED]
     if len(used) < 2:
@@ -336,114 +335,122 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, requested: set[str]) 
             numbers.append(content)
             unlike.append(column)
     findings = [
-        Finding(
-            "copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.", level="note"
-        )
+        _note("copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.")
         for name, others in copies.items()
     ]
     table = np.column_stack([np.empty((rows.num_rows, 0)), *numbers])
     for group in same_content(table, codes) if rows.num_rows >= _ENOUGH else ():
-        names = tuple(unlike[place].name for place in group)
-        findings.append(Finding("duplicates", names, duplicates_text(names), quote_option("--drop", names[1:])))
+        # Keep the text of a category rather than its code, and drop dates first.
+        ranked = sorted(group, key=lambda i: (unlike[i].kind == "date", _is_code(profile.columns[unlike[i].name])))
+        names = [unlike[place].name for place in ranked]
+        drop = quote_option("--drop", names[1:])
+        findings.append(_note("duplicates", names, duplicates_text(names), drop, "warning"))
     return findings
 
 
-def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
-    """Return an error if the file does not look like a table."""
-    numbers = [column.n_missing for column in plan.features if column.kind != "category"]
-    cells, gaps = plan.n_rows * max(len(numbers), 1), sum(numbers)
-    reason = ""
-    if 0 < len(plan.used) < 2 and len(plan.columns) > 5 and source.format in ("csv", "xlsx"):
-        others = [f"{c.name} {c.reason}" for c in plan.columns if c.role == "left out"]
-        reason = f"only {plan.used[0]!r} of {len(plan.columns)} columns can be used. {join_names(others, 3)}"
-    elif gaps > cells / 2 and source.format in ("csv", "xlsx"):
-        reason = f"{gaps / cells:.0%} of the numbers are missing"
-    if not reason:
-        return []
-    text = f"{plan.where} does not look like a table: {reason}. Name the columns to use if it is one."
-    return [Finding("not a table", (), text, quote_option("--features", list(plan.used)), "error")]
+def _note(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> Finding:
+    return Finding(kind, tuple(names), text, remedy, level)
 
 
-def _findings(plan: FeaturePlan, profile: Profile, source: Table) -> list[Finding]:
-    """Return errors, warnings and notes about the columns, each with a remedy."""
-    findings = list[Finding]()
-
-    def add(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> None:
-        findings.append(Finding(kind, tuple(names), text, remedy, level))
-
+def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterator[Finding]:
+    """Yield errors if there are no usable features, or if the file does not look like a table."""
+    left_out = [column for column in plan.columns if column.role == "left out"]
     if not plan.used:
-        reasons = "; ".join(f"{column.name!r} {column.reason}" for column in plan.columns if column.role == "left out")
-        text = f"{plan.where} has no column that can be a feature. {reasons[:400]}."
-        add(
-            "column", (), f"{text} Pass features= (--features) or one_hot= (--one-hot) to use one of them.", "", "error"
-        )
+        reasons = "; ".join(f"{column.name!r} {column.reason}" for column in left_out)
+        text = f"{plan.where} has no column that can be a feature. {reasons[:400]}. Pass features= (--features) or"
+        yield _note("column", (), f"{text} one_hot= (--one-hot) to use one of them.", level="error")
     twice = [name for name, n in Counter(plan.names).items() if n > 1]
     if twice:
         text = f"two features would be called {twice[0]!r}: rename a column, or pass drop= (--drop)."
-        add("column", (), text, "", "error")
+        yield _note("column", (), text, level="error")
+    gaps = [column.n_missing for column in plan.features if column.kind != "category"]
+    cells, reason = plan.n_rows * max(len(gaps), 1), ""
+    if len(plan.used) == 1 and (len(plan.columns) > 5 or not gaps):
+        others = join_names((f"{column.name} {column.reason}" for column in left_out), 3)
+        reason = f"only {plan.used[0]!r} of {len(plan.columns)} columns can be used. {others}"
+    elif sum(gaps) > cells / 2:
+        reason = f"{sum(gaps) / cells:.0%} of the numbers are missing"
+    if reason and not is_chosen and source.format in ("csv", "xlsx"):
+        text = f"{plan.where} does not look like a table: {reason}. Name the columns to use if it is one."
+        yield _note("not a table", (), text, quote_option("--features", plan.used), "error")
+
+
+def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterator[Finding]:
+    """Yield findings about cells that are not plain numbers or dates."""
     for column in plan.features:
-        name, stats = column.name, profile.columns[column.name]
+        name, kind, stats = column.name, column.kind, profile.columns[column.name]
         if stats.infinite:
             text = f"column {name!r} has {stats.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
             text += f" (--missing {name}=inf), or drop it."
-            add("infinite", [name], text, quote_option("--drop", [name]), "error")
-        if stats.strays and column.kind != "category":
-            rows = sorted(stats.strays)[:3]
-            cells = [
-                f"{stats.strays[row][:30]!r} in line {line}"
-                for row, line in zip(rows, source.lines_of(rows), strict=True)
-            ]
-            more = f" and {len(stats.strays) - 3:,} more" if len(stats.strays) > 3 else ""
-            n, kind = len(stats.strays), column.kind
-            are = f"cell that is not a {kind} and counts" if n == 1 else f"cells that are not {kind}s and count"
-            add("strays", [name], f"{name!r} has {n:,} {are} as missing: {', '.join(cells)}{more}.")
+            yield _note("infinite", [name], text, quote_option("--drop", [name]), "error")
+        if stats.strays and kind != "category":
+            rows = sorted(stats.strays)
+            lines = zip(rows[:3], source.lines_of(rows[:3]), strict=True)
+            cells = join_texts([f"{stats.strays[row][:30]!r} in line {line}" for row, line in lines])
+            more = f" and {len(rows) - 3:,} more" if len(rows) > 3 else ""
+            are = f"cell that is not a {kind} and counts" if len(rows) == 1 else f"cells that are not {kind}s and count"
+            yield _note("strays", [name], f"{name!r} has {len(rows):,} {are} as missing: {cells}{more}.")
         if stats.remark and stats.kind in ("number", "date"):
-            add("ambiguous", [name], f"{name!r}: {stats.remark}.")
-    codes = [c.name for c in plan.features if c.kind == "number" and _is_code(profile.columns[c.name])]
+            yield _note("ambiguous", [name], f"{name!r}: {stats.remark}.")
+
+
+def _column_findings(plan: FeaturePlan, profile: Profile, duplicates: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield findings about columns that may not be measurements, and about rows that repeat."""
+    copies = {name for one in duplicates for name in one.columns[1:]}
+    numbers = [column.name for column in plan.features if column.kind == "number" and column.name not in copies]
+    codes = [name for name in numbers if _is_code(profile.columns[name])]
     if codes:
         text = f"Used as numbers, but possibly codes of categories: {join_names(codes)}."
-        add("codes", codes, text, quote_option("--one-hot", codes))
-    dates = [c.name for c in plan.features if c.kind == "date"]
+        # Two codes make the same clusters as numbers and as categories.
+        level = "warning" if any(len(profile.columns[name].values or ()) > 2 for name in codes) else "note"
+        yield _note("codes", codes, text, quote_option("--one-hot", codes), level)
+    left_out = [profile.columns[column.name] for column in plan.columns if column.role == "left out"]
+    units = {stats.name: unit for stats in left_out if (unit := _unit(stats))}
+    if units:
+        listed = join_texts(f"{join_names([name])} ({unit!r})" for name, unit in units.items())
+        text = f"Left out, because every number has a unit: {listed}. Remove the unit to use them."
+        yield _note("units", units, text)
+    has_id = any(column.role == "id" and column.reason != "row counter" for column in plan.columns)
+    repeated = [one for one in left_out if is_id_name(one.name, strictly=True) and 0 < one.distinct_share <= 0.5]
+    for stats in [] if has_id else repeated[:1]:
+        n, name = round(stats.distinct_share * (stats.n_rows - stats.n_missing)), stats.name
+        text = f"{name} repeats ({n:,} values in {plan.n_rows:,} rows), so several rows describe the same {name}."
+        yield _note("repeated ids", [name], f"{text} To cluster these, make a table with one row per {name} first.")
+    dates = [column.name for column in plan.features if column.kind == "date"]
     if dates:
         text = f"Dates used as features: {join_names(dates)}. Clusters that follow time do not carry over to new data."
-        add("time", dates, text, quote_option("--drop", dates))
+        yield _note("time", dates, text, quote_option("--drop", dates))
     if n_copies := profile.n_duplicate_rows():
         text = f"{n_copies:,} {'row repeats' if n_copies == 1 else 'rows repeat'} an earlier one in all columns."
-        add("duplicate rows", (), text)
-    return findings
+        yield _note("duplicate rows", (), text)
 
 
-def _missing_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
-    """Return errors, warnings and notes about missing values and numbers that may mean missing."""
-    findings = list[Finding]()
-
-    def add(names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> None:
-        findings.append(Finding("missing", tuple(names), text, remedy, level))
-
+def _missing_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]:
+    """Yield findings about missing values and labels."""
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
-        add(missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
-    gone = [c.name for c in plan.columns if c.role == "left out" and c.reason.endswith("% missing")]
-    if gone:
-        add(gone, f"Left out {join_names(gone)}: more than 80% missing.")
-    half = [c.name for c in plan.features if c.n_missing > plan.n_rows / 2 and len(c.categories) != 2]
+        yield _note("missing", missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
+    for ending, reason in (("% missing", "more than 80% missing"), ("has no values", "no values")):
+        gone = [column.name for column in plan.columns if column.role == "left out" and column.reason.endswith(ending)]
+        if gone:
+            yield _note("missing", gone, f"Left out {join_names(gone)}: {reason}.")
+    half = [column.name for column in plan.features if column.n_missing > plan.n_rows / 2 and column.width != 2]
     if half:
         text = f"More than half of the values are missing in {join_names(half)}."
-        add(half, text, quote_option("--drop", half), "warning")
-    error = max((profile.columns[c.name].median_error for c in plan.features if c.n_missing), default=0.0)
+        yield _note("missing", half, text, quote_option("--drop", half), "warning")
+    error = max((profile.columns[name].median_error for name in missing), default=0.0)
     if error and plan.impute == "median":
-        add((), f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%).")
+        text = f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%)."
+        yield _note("missing", (), text)
     for name in plan.labels:
         stats = profile.columns[name]
         if n_missing := stats.n_missing - len(stats.strays):
             text = f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out."
-            findings.append(Finding("labels", (name,), text, level="note"))
-    return findings
+            yield _note("labels", (name,), text)
 
 
-def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
-    """Return findings about words that count as missing, and about numbers that may mean missing."""
-    findings = list[Finding]()
+def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]:
+    """Yield findings about words that count as missing, and about numbers that may mean missing."""
     words, suspects = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
     for column in plan.features:
         stats = profile.columns[column.name]
@@ -454,24 +461,29 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> list[Finding]:
         if stats.sentinel is not None and column.kind == "number" and not stats.sentinel.is_certain:
             suspects.setdefault(f"{stats.sentinel.value:g}", {})[column.name] = stats.sentinel.n_rows
     if words and plan.impute != "drop":
-        listed = join_names(f"{word!r} in {join_counts(counts)}" for word, counts in words.items())
-        names = tuple(dict.fromkeys(name for n in words.values() for name in n))
-        findings.append(Finding("missing", names, f"Counted as missing: {listed}.", level="note"))
+        listed = join_texts(f"{word!r} in {join_counts(counts)}" for word, counts in words.items())
+        names = dict.fromkeys(name for counts in words.values() for name in counts)
+        yield _note("missing", names, f"Counted as missing: {listed}.")
     for value, counts in suspects.items():
-        why = "all other values are far away" if value == "0" else "no other value is negative"
+        why = "it is much more frequent than other values" if float(value) > 0 else "no other value is negative"
+        why = "all other values are far away" if value == "0" else why
         remedy = " ".join(quote_option("--missing", [f"{name}={value}"]) for name in counts)
-        text = f"{value} may mean missing in {join_counts(counts)}: {why}."
-        findings.append(Finding("sentinel", tuple(counts), text, remedy))
-    return findings
+        yield _note("sentinel", counts, f"{value} may mean missing in {join_counts(counts)}: {why}.", remedy, "warning")
 
 
 def _is_code(profile: ColumnProfile) -> bool:
     """Return whether whole numbers are named and distributed like category codes."""
-    few_values = profile.values is not None and 2 < len(profile.values) <= _MAX_CATEGORIES
-    if (
-        profile.kind == "number"
-        and profile.integer
-        and re.search(r"(?:zip|zip_?code|postcode|postal_?code|plz)$", profile.name, re.I)
-    ):
-        return True
-    return few_values and profile.integer and profile.min >= 0 and _CODE_NAME.search(profile.name) is not None
+    few_values = profile.values is not None and 1 < len(profile.values) <= _MAX_CATEGORIES
+    return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and _is_code_name(profile.name)
+
+
+def _unit(profile: ColumnProfile) -> str:
+    """Return the unit that follows every number of a text column, such as "min"; empty if there is none."""
+    parts = [re.fullmatch(r"[\d.,]+(\s*[^\d\s.,]\S{0,9})", text) for text in profile.values or ()]
+    units = {part[1].strip() if part else "" for part in parts}
+    return units.pop() if profile.kind == "text" and len(units) == 1 else ""
+
+
+def _is_code_name(name: str) -> bool:
+    """Return whether a name is that of a category code: region, DeptCode, manager_id."""
+    return _CODE_NAME.search(name) is not None or re.search(r"(?:^|[^A-Za-z])id$|[a-z]I[Dd]$", name) is not None

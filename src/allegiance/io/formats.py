@@ -289,9 +289,7 @@ def open_json(path: str) -> Part:
                     return Part.of(path, table, "jsonl", written=True)
         with open_bytes(path) as stream:
             text = bytes(stream.read()).decode("utf-8-sig")
-        # Numbers stay text: the profile sets their type, and identifiers keep all digits.
-        parse = partial(json.loads, parse_int=str, parse_float=str, parse_constant=str)
-        records = parse(text) if is_array else [parse(line) for line in text.splitlines() if line.strip()]
+        records = _read_records(text)
     if not all(isinstance(record, dict) for record in records):
         raise TableError(f"{path} holds {type(records[0]).__name__}s: a table needs one JSON object per row.")
     rows = [_flat_record(record) for record in records]
@@ -306,6 +304,20 @@ def open_json(path: str) -> Part:
         listed = ", ".join(map(repr, nested[:5]))
         part.warnings.append((f"{path}: ignored nested values in {listed}. Extract them into columns to use them.", ""))
     return part
+
+
+def _read_records(text: str) -> list[Any]:
+    """Return the values of JSON lines, of one array, or of the only list in one object, as web services send it."""
+    # Numbers stay text: the profile sets their type, and identifiers keep all digits.
+    parse = partial(json.loads, parse_int=str, parse_float=str, parse_constant=str)
+    try:
+        value = parse(text)
+    except json.JSONDecodeError:
+        return [parse(line) for line in text.splitlines() if line.strip()]
+    if isinstance(value, dict):
+        lists = [inner for inner in value.values() if isinstance(inner, list) and inner and isinstance(inner[0], dict)]
+        return lists[0] if len(lists) == 1 else [value]
+    return value if isinstance(value, list) else [value]
 
 
 def _keeps_digits(column: Any) -> bool:

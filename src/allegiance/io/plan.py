@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, join_names
-from allegiance.drivers import Finding, quote_option
+from allegiance.drivers import Finding
 
 from .files import TableError
 from .formats import as_arrow
@@ -199,12 +199,10 @@ class FeaturePlan:
     @property
     def remedy(self) -> str:
         """The command-line options that resolve all errors and warnings."""
-        remedies = [one.remedy for one in self.findings if one.level != "note" and not one.remedy.startswith("--keep")]
-        drops = [remedy.removeprefix("--drop ").strip('"') for remedy in remedies if remedy.startswith("--drop ")]
-        others = dict.fromkeys(remedy for remedy in remedies if remedy.startswith("--") and "--drop" not in remedy)
-        if "--no-header" in others:
-            return "--no-header"  # the columns get other names
-        return " ".join([*others, *([quote_option("--drop", drops)] if drops else [])])
+        findings = [one for one in self.findings if one.level != "note" and one.remedy.startswith("--")]
+        remedies = list(dict.fromkeys(one.remedy for one in findings if not one.remedy.startswith("--keep")))
+        # These change the names of the columns, or choose among them: they come first.
+        return next((one for one in remedies if one.startswith(("--no-header", "--features"))), " ".join(remedies))
 
     def raise_problems(self) -> None:
         """Raise a ``TableError`` that lists all problems, if there are any."""

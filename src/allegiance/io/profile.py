@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import FloatArray, IntArray
+from allegiance._core.validation import BoolArray, FloatArray, IntArray
 
 from .values import (
     MARKS,
@@ -53,6 +53,8 @@ _WHOLE_CELLS, _WHOLE_ROWS, _FINAL_ROWS = 1 << 22, 1 << 20, 3 * SAMPLE_ROWS
 _MAX_BATCHES, _MIN_ROWS = 1_000, 256
 #: Maximum number and share of cells that may contradict a reading; rows read at a time.
 _MAX_STRAYS, _STRAY_SHARE, _BLOCK_ROWS = 1_000, 0.01, 512
+#: Maximum share if all of them are the same text.
+_WORD_SHARE = 0.1
 #: A reading is dropped if none of the first values of the column fits it.
 _LEAD = 256
 #: Larger whole numbers are codes: floating-point numbers cannot represent them exactly.
@@ -61,18 +63,32 @@ _EXACT = float(1 << 53)
 _MIN_DISTINCT = 10
 #: Gap between a sentinel and the other numbers, relative to their range: certain, certain for 0, and suspect for 0.
 _GAP, _ZERO_GAP, _SUSPECT_GAP = 2.0, 5.0, 0.25
+#: The same for 99 among few values, such as answers from 1 to 5.
+_CODE_GAP, _MIN_ANSWERS = 5.0, 30
 _ID_NAME = re.compile(
     r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
 )
-_NUMBER_NAME = re.compile(r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban)$", re.I)
+_NUMBER_NAME = re.compile(
+    r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban|zip|plz|fips|npi|isbn|ean|sku|gtin)$", re.I
+)
 _COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
-#: Names of statistics at the beginning of a row that is not an observation.
-_STATISTICS = {
-    "total": r"(?:grand )?totals?|sum|summe|gesamt(?:summe)?|insgesamt|totale|somme",
-    "subtotal": r"sub[- ]?totals?|zwischensumme",
-    "mean": r"mean|average|avg|mittelwert|durchschnitt|moyenne|media",
-    "statistic": r"median|std?\.? ?dev\.?|std|min(?:imum)?|max(?:imum)?|count|\d\d%",
-}
+#: Numbers that often mean missing.
+_NINES = re.compile(r"-?(9{2,}(\.9+)?|8{3,}|7{3,})")
+#: Names of totals and of other statistics, at the beginning or the end of a text.
+_TOTAL = r"(?:grand |sub[- ]?)?totals?|sum|(?:zwischen)?summe|gesamt(?:summe)?|insgesamt|totale|somme"
+_MEAN = r"mean|average|avg|mittelwert|durchschnitt|moyenne|media"
+_STATISTIC = rf"{_MEAN}|median|std?\.? ?dev\.?|std|min(?:imum)?|max(?:imum)?|count|\d\d%"
+_STATISTIC_NAME = rf"(?i)^\s*(?:{_TOTAL}|{_STATISTIC})(?:\W|$)|\W(?:{_TOTAL}|{_STATISTIC})\s*:?\s*$"
+#: Maximum rows with such a name, and minimum numbers of columns with an unnamed total.
+_MAX_NAMED, _MIN_SUMMED = 1_000, 8
+#: Dates that stand for a missing date.
+_PLACEHOLDER_DATES = (
+    np.array(
+        ["0001-01-01", "1899-12-30", "1900-01-01", "1901-01-01", "1970-01-01", "2099-12-31", "9999-12-31"], "M8[D]"
+    )
+    .astype(np.int64)
+    .tolist()
+)
 
 
 @dataclass
@@ -155,7 +171,7 @@ def profile_of(
             column.add(values, n_rows)
         n_rows += batch.num_rows
         del batch, values  # or they would be held while the next one is read
-    odd = rows.find() if check_rows else {}
+    odd = rows.find(sample) if check_rows else {}
     # A table has one decimal mark: columns with an unambiguous mark decide for ambiguous columns.
     marks = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if marks == {","} else ".")
@@ -181,7 +197,8 @@ class _OddRows:
     def __init__(self, columns: list[_Column]) -> None:
         self._columns = columns
         self._sparse: dict[int, tuple[int, str]] = {}  # rows with at most one value: its column and text
-        self._named: dict[int, tuple[str, Any]] = {}  # rows that begin with the name of a statistic, and their cells
+        self._named: dict[int, str] = {}  # rows with the name of a statistic
+        self._n_rows = 0
 
     def add(self, batch: Any, first: int) -> None:
         """Collect candidates from the next batch; ``first`` is the number of its first row."""
@@ -193,17 +210,14 @@ class _OddRows:
                 cells = [(i, str(values[row])) for i, values in enumerate(batch.columns) if values[row].is_valid]
                 is_blank = not any(letter.isalnum() for _, text in cells for letter in text)
                 self._sparse[first + row] = (-1, "") if is_blank else cells[0]
+        self._n_rows = first + batch.num_rows
         for values in batch.columns[:2]:
-            if is_text(values.type) and len(self._named) < 100:
-                pattern = rf"(?i)^\s*(?:{'|'.join(_STATISTICS.values())})\s*:?\s*$"
-                for row in np.flatnonzero(pc.fill_null(pc.match_substring_regex(values, pattern), False))[
-                    :100
-                ].tolist():
-                    word = values[row].as_py().strip(" :\t").lower()
-                    name = next((name for name, words in _STATISTICS.items() if re.fullmatch(words, word)), "statistic")
-                    self._named[first + row] = name, batch.slice(row, 1)
+            if is_text(values.type) and len(self._named) < _MAX_NAMED:
+                matches = pc.fill_null(pc.match_substring_regex(values, _STATISTIC_NAME), False)
+                rows = np.flatnonzero(matches.to_numpy(zero_copy_only=False))[:_MAX_NAMED].tolist()
+                self._named |= {first + row: values[row].as_py() for row in rows}
 
-    def find(self) -> dict[int, str]:
+    def find(self, sample: Sample) -> dict[int, str]:
         """Return the rows that are not observations, each with the reason."""
         odd = {row: "empty" for row, (place, _) in self._sparse.items() if place < 0}
         stats = [column.best() for column in self._columns]
@@ -223,30 +237,51 @@ class _OddRows:
             is_header = sum(text in names for text in texts) > len(texts) / 2
             if is_header or len(shared) <= limit:
                 odd[row] = "repeated header" if is_header else "text in columns of numbers"
-        if numbers:
-            odd |= dict.fromkeys((row for row, (name, _) in self._named.items() if name == "subtotal"), "subtotal")
-        if any(name == "mean" and self._is_mean(cells) for name, cells in self._named.values()):
-            means = (row for row, (name, _) in self._named.items() if name in ("mean", "statistic"))
-            odd |= dict.fromkeys(means, "mean or other statistic")
-        # A total row has the largest value of most columns, which is the sum of all others.
+        if self._named and sample.share == 1.0:
+            odd |= self._statistics(sample)
+        # A total has the largest value of several columns, which is the sum of all others.
         tall = [one for one in numbers if one.low.value >= 0 and one.high.value < 0 and one.count > 3]
         row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
         sums = sum(one.high_row == row and one.is_sum for one in tall)
-        is_named = row in self._named and self._named[row][0] == "total"
-        if n >= max(1 if is_named else 2, 0.6 * len(tall)) and (sums >= n / 2 or (is_named and n > 1)):
-            odd[row] = "total"
+        is_most = n >= 0.6 * len(tall) and n > 1 and (sums >= n / 2 or row in self._named)
+        if is_most or (sums > 1 and min(one.count for one in tall) >= _MIN_SUMMED):
+            odd.setdefault(row, "total")
         return odd
 
-    def _is_mean(self, cells: Any) -> bool:
-        """Return whether a row holds the means of most columns."""
-        distances = []
-        for column, values in zip(self._columns, cells.columns, strict=True):
-            stats = column.best()
-            if stats is not None and stats.count > 3 and stats.squares > 0:
-                reading = next(name for name in column.readings if column.stats(name) is stats)
-                value = read_column(values, reading, ())[0][0]
-                distances.append(abs(value - stats.mean) / np.sqrt(stats.squares / stats.count))
-        return bool(distances) and bool(np.nanmedian([*distances, np.inf]) < 0.1)
+    def _statistics(self, sample: Sample) -> dict[int, str]:
+        """Return the named rows that hold the sums of other rows, or the means, in their columns of numbers."""
+        columns = list[FloatArray]()
+        for column in self._columns:
+            best = column.best()
+            reading = next((name for name in column.readings if column.stats(name) is best), "")
+            if best is not None and best.count > 3 and reading in MARKS:
+                columns.append(read_column(sample.column(column.name), reading, ())[0])
+        if not columns:
+            return {}
+        rows, table = sorted(self._named), np.column_stack(columns)
+        own = table[rows]
+        table[rows] = np.nan
+        sums = np.vstack([np.zeros(len(columns)), np.nan_to_num(table).cumsum(axis=0)])
+        before, here, after = (sums[places] for places in ([0, *rows[:-1]], rows, [*rows[1:], self._n_rows]))
+        known = np.isfinite(own) & (own != 0)
+        hits = np.zeros_like(known)
+        for total in (here - before, here, after - here, sums[-1:]):
+            hits |= known & (np.abs(own - total) <= 0.005 * np.abs(own))
+        n_known, n_hits = known.sum(axis=1), hits.sum(axis=1)
+        totals = (n_hits > 0) & (n_hits >= n_known / 3) & (n_hits >= np.minimum(2, n_known - 1))
+        odd = {row: "subtotal" if totals.sum() > 1 else "total" for row in np.array(rows)[totals].tolist()}
+        with np.errstate(all="ignore"):
+            count = np.isfinite(table).sum(axis=0)
+            mean = np.nansum(table, axis=0) / count
+            spread = np.sqrt(np.nansum((table - mean) ** 2, axis=0) / count)
+            distances = np.where(np.isfinite(own), np.abs(own - mean) / spread, np.nan)
+        is_mean = [bool(np.nanmedian([*row, np.inf]) < 0.1) for row in distances]
+        if any(is_mean):
+            others = (
+                row for row in rows if row not in odd and re.search(rf"(?i)\b(?:{_STATISTIC})\b", self._named[row])
+            )
+            odd |= dict.fromkeys(others, "mean or other statistic")
+        return odd
 
 
 class Sample:
@@ -414,7 +449,7 @@ class _Stats:
         for end, far, sign in ((self.low, -self.high.value, 1.0), (self.high, self.low.value, -1.0)):
             value, following = sign * end.value, sign * end.next
             width = abs(far - following)
-            if end.count > 1 and np.isfinite(width) and value == int(value):
+            if end.count > 1 and np.isfinite(width) and (value == int(value) or _NINES.fullmatch(f"{value:g}")):
                 gap = abs(following - value) / width if width > 0 else np.inf
                 next_count = (values or {}).get(f"{following:g}", 0)
                 yield _End(value, end.count, gap, bool(sign > 0 and value < 0 <= following), next_count)
@@ -424,10 +459,14 @@ class _Stats:
         varied = values is None or len(values) > _MIN_DISTINCT
         for end in self.repeated_ends(values):
             value, n, gap = end.value, end.n_rows, end.gap
-            is_nines = re.fullmatch(r"-?(9{2,}|8{3,}|7{3,})", f"{value:.0f}") is not None
-            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0)
+            is_nines = _NINES.fullmatch(f"{value:g}" if abs(value) < 1e5 else f"{value:.0f}") is not None
+            is_answer = gap > _CODE_GAP and self.count >= _MIN_ANSWERS
+            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0 or is_answer)
             if enough and is_nines and (gap > 1 or (end.has_odd_sign and value <= -99)):
                 return Sentinel(value, n, True)
+            # Many answers of 99999 where all other incomes are rare.
+            if is_nines and value > 0 and varied and n >= max(10, 0.01 * self.count, 10 * end.next_count):
+                return Sentinel(value, n, False)
             if not varied or n < max(3, 0.005 * self.count):
                 continue
             if gap > (_ZERO_GAP if value == 0 else _GAP):
@@ -437,6 +476,11 @@ class _Stats:
                 return Sentinel(value, n, False)
         return None
 
+    def placeholder_date(self, values: Mapping[str, int] | None) -> Sentinel | None:
+        """Return a repeated date, such as 1900-01-01, that is far from all others."""
+        dates = (end for end in self.repeated_ends(values) if end.value in _PLACEHOLDER_DATES and end.gap > 0.5)
+        return next((Sentinel(end.value, end.n_rows, True) for end in dates), None)
+
     def finish(self, profile: ColumnProfile) -> None:
         """Copy these statistics to a profile."""
         profile.infinite = self.infinite
@@ -444,7 +488,8 @@ class _Stats:
             profile.integer, profile.mean = self.whole, self.mean
             profile.min, profile.max = self.low.value, -self.high.value
             profile.std = float(np.sqrt(self.squares / self.count))
-            profile.sentinel = self.sentinel(profile.values) if profile.kind == "number" else None
+            find = self.sentinel if profile.kind == "number" else self.placeholder_date
+            profile.sentinel = find(profile.values)
 
 
 class _Column:
@@ -486,10 +531,11 @@ class _Column:
 
     def _fitting(self) -> list[str]:
         """Return the readings with the fewest contradictions; none if even those have too many."""
-        fewest = min((stats.n_strays for stats in self.readings.values()), default=0)
-        count = max((stats.count for stats in self.readings.values()), default=0)
-        allowed = max(1 if count >= 20 else 0, _STRAY_SHARE * count)
-        if fewest > allowed:
+        best = min(self.readings.values(), key=lambda stats: stats.n_strays, default=_Stats())
+        fewest, count = best.n_strays, max((stats.count for stats in self.readings.values()), default=0)
+        # One word that is repeated, such as "n/d", means missing.
+        few = fewest <= max(1 if count >= 20 else 0, _STRAY_SHARE * count)
+        if not few and (fewest > _WORD_SHARE * count or len({*best.strays.values()}) > 1):
             return []
         return [reading for reading, stats in self.readings.items() if stats.n_strays == fewest]
 
@@ -550,7 +596,7 @@ class _Column:
             return None
         if self._words or int((~np.isfinite(values)).sum()) != column.null_count:
             return None
-        starts = pc.fill_null(pc.starts_with(column, "0"), False)
+        starts = pc.starts_with(column, "0")
         if pc.any(starts).as_py() and has_leading_zeros(column.filter(starts)):
             return None
         return values
@@ -565,8 +611,9 @@ class _Column:
             numbers[","] = values
             if pc.any(pointed).as_py():
                 grouped = pc.match_substring_regex(column, r"^[+-]?[1-9]\d{0,2}\.\d{3}$")
-                is_pointed, is_grouped = (pc.fill_null(mask, False) for mask in (pointed, grouped))
-                numbers[","] = np.where(is_grouped, np.rint(values * 1000), np.where(is_pointed, np.nan, values))
+                numbers[","] = np.where(_as_mask(pointed), np.nan, values)
+                if pc.any(grouped).as_py():
+                    numbers[","] = np.where(_as_mask(grouped), np.rint(values * 1000), numbers[","])
         return numbers
 
     def _read(self, texts: Any, first: int) -> None:
@@ -687,6 +734,11 @@ class _Column:
             profile.median = float(np.median(numbers))
             profile.median_error = 0.0 if share == 1.0 else float(0.98 / np.sqrt(numbers.size))
         profile.counting = stats.counting and stats.whole and not profile.n_missing and self._rows > 2
+
+
+def _as_mask(column: Any) -> BoolArray:
+    """Return an Arrow array of Booleans as a mask; null is false."""
+    return np.asarray((pc.fill_null(column, False) if column.null_count else column).to_numpy(zero_copy_only=False))
 
 
 def is_id_name(name: str, *, strictly: bool = False) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 
 from allegiance._core.validation import join_names
@@ -26,7 +27,7 @@ from .files import TableError, filesystem_of, is_url, stamp
 from .formats import OPENERS, Part, as_arrow, cast_column, open_bytes, wrap_errors
 from .profile import Profile, Sentinel, profile_of, typed_column, typed_field
 from .text import Dialect, NotUtf8Error, TextFile, open_workbook
-from .values import is_text, join_counts
+from .values import as_times, is_text, join_counts
 
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 
@@ -351,13 +352,13 @@ class Table:
                 f"Ignored {join_names(map(repr, ignored))}: not all files have {'it' if len(ignored) == 1 else 'them'}."
             )
             notes.append(Finding("reading", tuple(ignored), text, level="note"))
-        by_value: dict[float, dict[str, int]] = {}
+        by_value: dict[str, dict[str, int]] = {}
         for name, one in self._sentinels.items():
-            by_value.setdefault(one.value, {})[name] = one.n_rows
+            is_date = self._profile is not None and self._profile.columns[name].kind == "date"
+            value = str(as_times(np.array(one.value)).astype("M8[D]")) if is_date else f"{one.value:g}"
+            by_value.setdefault(value, {})[name] = one.n_rows
         for value, counts in by_value.items():
-            text = (
-                f"{value:g} counts as missing in {join_counts(counts)}: it is repeated and far from all other values."
-            )
+            text = f"{value} counts as missing in {join_counts(counts)}: it is repeated and far from all other values."
             notes.append(Finding("sentinel", tuple(counts), text, "--keep-sentinels"))
         return list(dict.fromkeys([*self._findings, *notes]))
 

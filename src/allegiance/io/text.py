@@ -89,6 +89,8 @@ def find_layout(rows: list[list[str]], header: int | None = None, has_names: boo
             plural = "lines" if header > 1 else "line"
             notes.append(f"skipped {header} {plural} above the header: {titles} (skip_rows=, --skip-rows).")
     names = [cell.strip().lstrip("\ufeff") for cell in rows[header]]
+    if has_names is not False:
+        header, names = _join_header_levels(rows, header, names)
     below = rows[header + 1 :]
     if below and len(names) == width - 1:
         spare = all(not row[-1].strip() for row in below if len(row) == width)
@@ -118,6 +120,31 @@ def find_layout(rows: list[list[str]], header: int | None = None, has_names: boo
     return Layout(list(unique), header, True, notes, warnings)
 
 
+def _join_header_levels(rows: list[list[str]], header: int, names: list[str]) -> tuple[int, list[str]]:
+    """Return the last row of a header of two rows, and the joined names; groups span the blanks on their right."""
+    upper, lower = names, [cell.strip() for row in rows[header + 1 : header + 2] for cell in row]
+    is_repeated = len(set(filter(None, names))) < sum(map(bool, names))
+    if is_repeated and header:
+        upper, lower = [cell.strip() for cell in rows[header - 1]], names
+    groups, last = [], ""
+    for cell in upper:
+        last = cell or last
+        groups.append(last)
+    blanks = [i for i, cell in enumerate(upper) if groups[i] and not cell]
+    values = [row[i] for row in rows[header + 2 :] for i in blanks if i < len(row) and row[i].strip()]
+    if (
+        len(upper) != len(lower)
+        or not blanks
+        or sum(map(bool, upper)) < 2
+        or not all(lower[i] for i in blanks)
+        or any(_are_numbers(list(filter(None, lower))))
+        or sum(_are_numbers(values)) <= len(values) / 2
+    ):
+        return header, names
+    joined = [f"{group} {name}".strip() if name else group for group, name in zip(groups, lower, strict=True)]
+    return header + (upper is names), joined
+
+
 def _are_numbers(cells: Sequence[str]) -> list[bool]:
     """Return whether each cell is a number, with either decimal mark."""
     texts = pa.array(cells, pa.string())
@@ -135,6 +162,7 @@ def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> b
 
 def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Return whether most names are numbers, or values that occur again below."""
+    below = [row for row in below if [cell.strip() for cell in row] != [*names]]
     if len(below) < 5:
         return False
     columns = [{row[i].strip() for row in below if i < len(row)} for i in range(len(names))]

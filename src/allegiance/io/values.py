@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import MISSING_WORDS, AnyArray, BoolArray, FloatArray, join_names
+from allegiance._core.validation import MISSING_WORDS, AnyArray, BoolArray, FloatArray, join_names, join_texts
 
 from .files import TableError
 
@@ -156,6 +156,8 @@ _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MX
 #: Currency symbols: dollar, cent, pound and yen, and the Unicode block of all others.
 _CURRENCY = rf"(?:[$\x{{a2}}-\x{{a5}}\x{{20a0}}-\x{{20cf}}]|{_CODES})?"
 
+_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "Mio": 1e6, "mn": 1e6, "B": 1e9, "bn": 1e9, "Mrd": 1e9}
+
 
 @cache
 def _number_pattern(decimal: str) -> str:
@@ -165,18 +167,19 @@ def _number_pattern(decimal: str) -> str:
     groups = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" for mark in marks)
     number = rf"(?P<whole>{groups}|\d+)?(?:{re.escape(decimal)}(?P<fraction>\d*))?(?P<power>[eE][+-]?\d+)?"
     sign, space = r"[+\-\x{2212}]?", "[ \u00a0\u202f]*"
-    amount = rf"(?P<sign>{sign}){space}{_CURRENCY}{space}(?P<inner>{sign}){number}{space}{_CURRENCY}{space}"
-    return rf"^(?P<open>\(?){space}{amount}(?P<percent>%?){space}(?P<close>\)?)$"
+    amount = rf"(?P<sign>{sign}){space}{_CURRENCY}{space}(?P<inner>{sign}){number}{space}"
+    scale = rf"(?:(?P<scale>%|{'|'.join(_SCALES)})\.?)?"
+    return rf"^(?P<open>\(?){space}{amount}{scale}{space}{_CURRENCY}{space}(?P<close>\)?)$"
 
 
 def read_numbers(texts: Any, decimal: str = ".") -> Any:
-    """Return texts such as "$1,452.74", "1.452,74 €", "26 %" and "(120)" as numbers, others as null.
+    """Return texts such as "$1,452.74", "1.452,74 €", "26 %", "1.2M" and "(120)" as numbers, others as null.
 
-    26% is 0.26, and an amount in parentheses is negative.
+    26% is 0.26, 1.2M is 1,200,000, and an amount in parentheses is negative.
     """
     texts = pc.utf8_trim_whitespace(texts.cast(pa.string()))
     parts = pc.extract_regex(texts, _number_pattern(decimal)).flatten()
-    opened, sign, inner, whole, fraction, power, percent, close = parts
+    opened, sign, inner, whole, fraction, power, scale, close = parts
     signs = pc.binary_join_element_wise(sign, inner, opened, "")
     valid = pc.or_(pc.not_equal(whole, ""), pc.not_equal(fraction, ""))
     valid = pc.and_(valid, pc.equal(pc.binary_length(opened), pc.binary_length(close)))
@@ -186,7 +189,10 @@ def read_numbers(texts: Any, decimal: str = ".") -> Any:
     fraction = pc.binary_join_element_wise(fraction, "0", "")
     text = pc.binary_join_element_wise(pc.binary_join_element_wise(digits, fraction, "."), power, "")
     values = pc.if_else(valid, text, None).cast(pa.float64())
-    values = pc.if_else(pc.equal(percent, "%"), pc.divide(values, 100.0), values)
+    values = pc.if_else(pc.equal(scale, "%"), pc.divide(values, 100.0), values)
+    if pc.any(pc.is_in(scale, value_set=pa.array([*_SCALES]))).as_py():
+        for word, factor in _SCALES.items():
+            values = pc.if_else(pc.equal(scale, word), pc.multiply(values, factor), values)
     negative = pc.is_in(signs, value_set=pa.array(["-", "\u2212", "("]))
     values = pc.if_else(negative, pc.negate(values), values)
     infinite = pc.match_substring_regex(texts, r"^[+-]?inf(inity)?$", ignore_case=True)
@@ -240,11 +246,6 @@ def _digits(texts: Any) -> FloatArray:
     return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
 
 
-def parse_number(text: str, decimal: str = ".") -> float | None:
-    """Return a text as a number, None if it is not a number."""
-    return read_numbers(pa.array([text], pa.string()), decimal)[0].as_py()
-
-
 def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
     """Return labels (n,) as numbers or texts, and a mask of rows with a label; ``name`` and ``where`` are for messages.
 
@@ -284,4 +285,5 @@ def _whole_or_text(column: Any, name: str, where: str) -> Any:
 
 def join_counts(counts: Mapping[str, int]) -> str:
     """Return names with their counts, largest first."""
-    return join_names(f"{name} ({count:,})" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    return join_texts(f"{join_names([name])} ({count:,})" for name, count in ranked)
