@@ -133,7 +133,7 @@ def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str]
         "an open quote at the end": lambda: text.rstrip("\n")[:-2] + ',"c0\n',
         "a cell more": lambda: "\n".join([*lines[:place], "extra," + lines[place], *lines[place + 1 :]]),
         "a cell less": lambda: text.rstrip("\n") + "\nlast,1.0\n",
-        "no number": lambda: text.rstrip("\n") + "\nlast,abc,1.0,c0\n",
+        "no number": lambda: text.rstrip("\n") + f"\nlast,abc,1.0,{cells[-1][3]}\n",
         "a number missing": lambda: text.rstrip("\n") + "\nlast,,1.0,c0\n",
         "a label missing": lambda: text.rstrip("\n") + "\nlast,1.0,1.0,\n",
         "infinity": lambda: text.rstrip("\n") + "\nlast,inf,1.0,c0\n",
@@ -148,8 +148,8 @@ def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str]
     path = folder / "broken.csv"
     encoding = "latin-1" if kind == "UTF-16" else "utf-8"
     path.write_bytes(breaks[kind]().encode(encoding, "surrogateescape"))
-    # The table rules repair some of these: they fill a gap, leave out a column with a word among its numbers or a row
-    # without a label, and make a name unique.
+    # The table rules repair some of these: they fill a gap or a word among numbers, leave out a row without a label,
+    # and make a name unique. A row with words in several columns of numbers would not count as data.
     mended = {
         "a number missing": [*ids, "last"],
         "no number": [*ids, "last"],

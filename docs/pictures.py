@@ -174,10 +174,11 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
         wine = load_wine(as_frame=True).data
         wine = (wine - wine.mean()) / wine.std()
         html = trust(wine, KMeans(3, n_init=10, random_state=0).fit_predict(wine))._repr_html_()
-        card.write_text(f"<body style='width: 720px; padding: 8px; font-family: sans-serif'>{html}", encoding="utf-8")
+        style = "display: inline-block; padding: 8px; font-family: sans-serif"
+        card.write_text(f"<div id=card style='{style}'>{html}</div>", encoding="utf-8")
         driver.get(card.as_uri())
-        driver.set_window_size(900, 1200)
-        driver.find_element(By.TAG_NAME, "body").screenshot(str(folder / "card.png"))
+        driver.set_window_size(840, 1200)
+        driver.find_element(By.ID, "card").screenshot(str(folder / "card.png"))
         page = Path(temporary) / "report.html"
         command = [sys.executable, "-m", "allegiance", "score", str(table), "--clusters", str(clusters)]
         subprocess.run([*command, "--report", str(page)], check=True)

@@ -244,9 +244,9 @@ def run_paper(
 
 
 def _run_experiment(name: str, n_seeds: int, setup: Setup) -> Outcome:
-    started = time.perf_counter()
+    started = time.process_time()
     section: Section = import_module(f"reproduction.experiments.{name.replace('-', '_')}").run(setup)
-    return Outcome(name, section, "", time.perf_counter() - started)
+    return Outcome(name, section, "", time.process_time() - started)
 
 
 def _run_or_skip(run: Callable[..., Outcome], name: str, n_seeds: int, setup: Setup) -> Outcome:

@@ -431,20 +431,20 @@ class TestRandomState:
     @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
     def test_generator_moves_on(self, make):
         generator = make(7)
-        seeds = {euclidean(*BLOBS, random_state=generator, **SAMPLED).summary().how.seed for _ in range(3)}
+        seeds = {euclidean(*BLOBS, random_state=generator, **SAMPLED).summary().measurement.seed for _ in range(3)}
         assert len(seeds) == 3
 
     @pytest.mark.parametrize("state", [None, np.random.default_rng(1)], ids=["None", "Generator"])
     def test_seed_on_record_replays_the_result(self, state):
         one = euclidean(*BLOBS, random_state=state, **SAMPLED)
-        assert_same(one, euclidean(*BLOBS, random_state=one.summary().how.seed, **SAMPLED))
+        assert_same(one, euclidean(*BLOBS, random_state=one.summary().measurement.seed, **SAMPLED))
 
     def test_none_is_a_new_seed_at_each_fit_but_not_at_each_call(self):
         scorer = Scorer(random_state=None, **SAMPLED).fit(*BLOBS)
         first = scorer.affinity(BLOBS[0])
         assert_same(first, scorer.affinity(BLOBS[0]))
         second = scorer.fit(*BLOBS).affinity(BLOBS[0])
-        assert first.summary().how.seed != second.summary().how.seed
+        assert first.summary().measurement.seed != second.summary().measurement.seed
         assert (first.affinity != second.affinity).any()
 
     def test_no_global_state_is_touched(self):

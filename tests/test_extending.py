@@ -56,7 +56,7 @@ def test_an_influence(toys):
     np.testing.assert_allclose(
         stretched.affinity, affinity(X * [3.0, 1.0], LABELS, influence="euclidean").affinity, atol=1e-9
     )
-    assert stretched.summary().how.influence == "Stretched(factor=3.0)"
+    assert stretched.summary().measurement.influence == "Stretched(factor=3.0)"
     np.testing.assert_array_equal(
         affinity(X, LABELS, influence="stretched").affinity,
         affinity(X, LABELS, influence=toys.Stretched()).affinity,

@@ -19,7 +19,7 @@ from .calibration import as_clusterer, is_pairwise
 from .drift import Profile, profile_rows
 from .fitting import (
     Columns,
-    Fit,
+    FitResult,
     Fitted,
     InMemory,
     Labels,
@@ -167,9 +167,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
             return fit_lazily(self, X, y, fit_params)
         fresh = self._unfitted()
-        parts = fresh._fit(X, y, fit_params)
-        if parts.sample is not None:
-            fresh.fitted_ = fresh._calibrate(parts, X)
+        fit_result = fresh._fit(X, y, fit_params)
+        assert fit_result.codes is not None
+        fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
+        if fit_result.sample is not None:
+            fresh.fitted_ = fresh._calibrate(fit_result, X)
         fresh.fitted_.release_training_data()
         return self._adopt(fresh)
 
@@ -186,7 +188,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.__dict__.update(fresh.__dict__)
         return self
 
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitResult:
         """Fit to data in memory, without trust."""
         specification = Specification.of(self)
         if self.estimator is None:
@@ -198,17 +200,15 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             rows, columns, clusterer, y = self._fit_estimator(X, fit_params, specification)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
-        parts = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
-        self._set_fitted(parts.fitted)
-        assert parts.codes is not None
-        self.labels_ = labels_of(parts.codes, self.classes_)
-        return parts
+        fit_result = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
+        self._set_fitted(fit_result.fitted)
+        return fit_result
 
-    def _calibrate(self, parts: Fit, X: Any, result: AffinityResult | None = None) -> Fitted:
+    def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> Fitted:
         """Return the fitted object with trust; the estimator, if there is one, is refitted as a whole."""
-        assert parts.sample is not None
+        assert fit_result.sample is not None
         estimator = getattr(self, "estimator_", None)
-        return calibrate_fitted(parts.fitted, parts.sample, result, estimator=estimator, X=X)
+        return calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
 
     def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
@@ -297,12 +297,14 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
         started = time.perf_counter()
         fresh = self._unfitted()
-        parts = fresh._fit(X, y, fit_params)
-        assert parts.located is not None
-        assert parts.codes is not None
-        result = parts.fitted.score_located(parts.located, parts.codes, FrameLike.of(X), started, top=keep)
-        if parts.sample is not None:
-            fresh.fitted_ = fresh._calibrate(parts, X, result)
+        fit_result = fresh._fit(X, y, fit_params)
+        fitted, located, codes = fit_result.fitted, fit_result.located, fit_result.codes
+        assert located is not None
+        assert codes is not None
+        result = fitted.score_located(located, codes, FrameLike.of(X), started, top=keep)
+        fresh.labels_ = result.label
+        if fit_result.sample is not None:
+            fresh.fitted_ = fresh._calibrate(fit_result, X, result)
             result = replace(result, _trust_map=fresh.fitted_.trust_map)
         self._adopt(fresh).fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
@@ -445,20 +447,24 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return score_arrow(self, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
 
-    def profile(self, X: Any) -> Profile:
+    def profile(self, X: Any, *, start: int = 0) -> Profile:
         """Return the profile of a period, which :func:`allegiance.drift.compare_profiles` compares with another.
+
+        Profiles of the parts of a period add up with ``+``.
 
         Parameters
         ----------
         X
             (n, d) points, known or new, or a Dask collection.
+        start
+            The number of the first row within the whole period, if X is a part of it.
         """
         check_is_fitted(self)
         if is_lazy(X):
             from .io.dask import profile_lazily
 
             return profile_lazily(self.fitted_, X)
-        return profile_rows(self.fitted_, X)
+        return profile_rows(self.fitted_, X, start=start)
 
     def prepare(self) -> Self:
         """Compile and compute what scoring needs, so that the first requests of a service do not wait for it.

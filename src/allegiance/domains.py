@@ -37,7 +37,7 @@ class Extent(NamedTuple):
             squared_radius = float(row_dots(away, away).max(initial=0.0))
         return cls(position.min(axis=0), position.max(axis=0), squared_radius)
 
-    def plus(self, other: Extent) -> Extent:
+    def merge(self, other: Extent) -> Extent:
         """Return the extent of both sets of points."""
         lower, upper = np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper)
         return Extent(lower, upper, max(self.squared_radius, other.squared_radius))

@@ -30,7 +30,6 @@ from allegiance._core.validation import (
     is_sparse,
 )
 from allegiance.calibration import RowSample
-from allegiance.engines import Z95
 from allegiance.fitting import Fitted, PreparedInput
 from allegiance.influence import Kernel
 from allegiance.notebook import Card, CardMixin, count
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io import Model
 
-__all__ = ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles", "profile_rows"]
+__all__ = ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles"]
 
 #: Features compared one by one, and rows whose moments are computed at a time.
 _MAX_FEATURES, _BLOCK_ROWS = 1000, 8192
@@ -54,11 +53,11 @@ _ROUNDING = 1e-7
 #: Largest changes that are ignored: in a cluster's share (as a share of all points and of the cluster, whichever is
 #: smaller), in the share of atypical points, and in a mean (in standard deviations).
 _SMALL_SHARE, _SMALL_PART, _SMALL_ATYPICAL, _SMALL_MOVE = 0.01, 0.1, 0.005, 0.1
-#: Smallest factor of a unit change, and the factor by which the widths of the distributions may deviate from it.
-_MIN_FACTOR, _WIDTH_TOLERANCE = 1.5, 1.3
-#: Largest distance between the distributions after undoing a factor or an offset, and the smallest share of the points
-#: in clusters that move with the offset.
-_FACTOR_REST, _OFFSET_REST, _OFFSET_SHARE = 0.15, 0.05, 0.75
+#: Smallest factor of a unit change, fewest values of a column, and the 99% quantile of Kolmogorov's distribution.
+_MIN_FACTOR, _MIN_VALUES, _KS_BY_CHANCE = 1.5, 20, 1.63
+#: A shifted column: the distance of the distributions above which labels change, and the share of points that move
+#: with the column below it.
+_LARGE_SHIFT, _SHIFT_SHARE = 0.5, 0.75
 #: A group of atypical points: radius in standard deviations, minimum number of sampled points, and minimum share.
 _GROUP_RADIUS, _GROUP_POINTS, _GROUP_SHARE = 1.5, 10, 0.15
 _MAX_CLUSTERS = 20
@@ -114,8 +113,8 @@ class Profile:
             self,
             counts=self.counts + other.counts,
             moments=_pool(np.stack([self.moments, other.moments]), axis=2),
-            values=self.values.plus(other.values),
-            atypical=self.atypical.plus(other.atypical),
+            values=self.values.merge(other.values),
+            atypical=self.atypical.merge(other.atypical),
         )
 
     def without_rows(self) -> Profile:
@@ -145,8 +144,8 @@ class Profile:
         number, _, squares = self.by_cluster(typical=True)
         freedom = np.maximum(number - 1.0, 0.0).sum(axis=0)
         pooled = np.sqrt(squares.sum(axis=0) / np.maximum(freedom, 1.0))
-        every = self.overall()
-        return np.where(pooled > _ROUNDING * np.abs(every[1]), pooled, np.sqrt(_variance(every)))
+        overall = self.overall()
+        return np.where(pooled > _ROUNDING * np.abs(overall[1]), pooled, np.sqrt(_variance(overall)))
 
 
 def profile_rows(
@@ -289,7 +288,7 @@ class Change(NamedTuple):
         return then, now, (low, high)
 
 
-def _judge(
+def _test_changes(
     then: FloatArray, now: FloatArray, change: FloatArray, error: FloatArray, freedom: Any, allowed: tuple[Any, Any]
 ) -> Change:
     """Test changes with Student's t distribution; changes within ``allowed`` do not count."""
@@ -305,7 +304,7 @@ def _compare_shares(then: AnyArray, now: AnyArray, n: tuple[Any, Any], allowed: 
         a, b = ((cases + 1.0) / (total + 2.0) for cases, total in zip((then, now), n, strict=True))
         error = np.sqrt(a * (1.0 - a) / (n[0] + 2.0) + b * (1.0 - b) / (n[1] + 2.0))
         error = np.where(np.minimum(n[0], n[1]) > 0, error, np.nan)
-        return _judge(then / n[0], now / n[1], b - a, error, np.inf, allowed)
+        return _test_changes(then / n[0], now / n[1], b - a, error, np.inf, allowed)
 
 
 def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> Change:
@@ -318,7 +317,7 @@ def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> 
         freedom = np.where(np.isfinite(freedom), np.maximum(freedom, 1.0), 1.0)
         # A spread needs at least two values.
         error = np.where((then[0] < 2) | (now[0] < 2), np.nan, error)
-        return _judge(then[1], now[1], now[1] - then[1], error, freedom, (-allowed, allowed))
+        return _test_changes(then[1], now[1], now[1] - then[1], error, freedom, (-allowed, allowed))
 
 
 class Moves(NamedTuple):
@@ -333,7 +332,7 @@ class Moves(NamedTuple):
 
 
 def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
-    """Compare cluster means, using only typical members in clusters ``near`` (k + 1,) a group of atypical points."""
+    """Compare cluster means, using only typical members in clusters ``near`` (k + 1,) a new group."""
     first, second = (
         np.where(near[:, None], profile.by_cluster(typical=True), profile.by_cluster()) for profile in (then, now)
     )
@@ -360,17 +359,15 @@ def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> C
     Points of the fit are rarely atypical. If the first period has a smaller share than new members should have, the
     expected share replaces it; its precision is limited by the number of stored members.
     """
-    figures = []
-    for profile in (then, now):
-        for column in profile.counts.T:
-            values = _with_total(column)
-            values[-1] -= values[-2]  # noise points cannot be atypical
-            values[-2] = 0.0
-            figures.append(values)
-    n1, x1, n2, x2 = figures
+    # Noise points cannot be atypical, so they do not count.
+    n1, x1, n2, x2 = (
+        np.array([*column[:-1], 0, column[:-1].sum()], dtype=np.float64)
+        for profile in (then, now)
+        for column in profile.counts.T
+    )
     plain = _compare_shares(x1, x2, (n1, n2), (-np.inf, np.inf))
-    known = np.maximum(np.ceil(ATYPICAL * (1.0 + member_counts)) - 1.0, 1.0)
-    expected = np.where(member_counts > 0, known / (1.0 + member_counts), 0.0)
+    n_atypical = np.maximum(np.ceil(ATYPICAL * (1.0 + member_counts)) - 1.0, 1.0)
+    expected = np.where(member_counts > 0, n_atypical / (1.0 + member_counts), 0.0)
     rate = np.maximum(np.nan_to_num(plain.then[:-2]), expected)
     size = np.minimum(n1[:-2], member_counts)
     overall = max(float(rate @ n2[:-2] / max(n2[-1], 1.0)), float(np.nan_to_num(plain.then[-1])))
@@ -378,9 +375,16 @@ def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> C
     return plain._replace(p=_compare_shares(sizes * rates, x2, (sizes, n2), (-1.0, _SMALL_ATYPICAL)).p)
 
 
-def _with_total(by_cluster: AnyArray) -> FloatArray:
-    """Return counts (k + 2,) of clusters, noise and all points."""
-    return np.append(by_cluster, by_cluster.sum()).astype(np.float64)
+def _compare_mix(then: Profile, now: Profile, new_points: AnyArray, allowed: float = 0.0) -> Change:
+    """Compare the shares (k + 2,) of clusters; ``new_points`` (k + 1,), in new groups, are not members now."""
+    counts = then.counts[:, 0], now.counts[:, 0] - np.minimum(np.rint(new_points), now.counts[:, 0])
+    first, second = (np.append(count, profile.n_points) for count, profile in zip(counts, (then, now), strict=True))
+    small = np.minimum(_SMALL_SHARE, _SMALL_PART * first / first[-1]) + allowed
+    change = _compare_shares(
+        first, second, (np.full(first.size, first[-1]), np.full(first.size, second[-1])), (-small, small)
+    )
+    change.p[-1] = 1.0
+    return change
 
 
 class Rescaling(NamedTuple):
@@ -394,30 +398,24 @@ class Rescaling(NamedTuple):
 
 
 def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescaling]:
-    """Test each feature for a common factor or offset."""
-    # A single moving cluster changes a distribution by at most its share. If many points are atypical, the labels do
-    # not show which clusters moved.
-    most = then.counts[:-1, 0].max(initial=0) / then.n_points
-    if now.counts[:, 1].sum() < now.n_points / 4:
-        most = max(most, 0.5)
-    shares, spread, columns = now.counts[:-1, 0] / now.n_points, then.spread(), []
-    first, second = then.without_rows(), now.without_rows()
+    """Test each feature for an offset, a factor, or both that map all values of one period to those of the other."""
+    first, second, spread, columns = then.without_rows(), now.without_rows(), then.spread(), []
+    shares = now.counts[:-1, 0] / now.n_points
     assert first.quantiles is not None and second.quantiles is not None  # noqa: PT018
     assert first.n_values is not None and second.n_values is not None  # noqa: PT018
     for i, (before, after) in enumerate(zip(first.quantiles.T, second.quantiles.T, strict=True)):
         n1, n2 = float(first.n_values[i]), float(second.n_values[i])
         difference, rescaling = _ks_distance(before, after), Rescaling()
-        if min(n1, n2) >= 20 and difference > 0.0:
-            by_chance = 1.63 * np.sqrt((n1 + n2) / (n1 * n2))
-            p = float(stats.kstwobign.sf(difference * np.sqrt(n1 * n2 / (n1 + n2))))
+        if min(n1, n2) >= _MIN_VALUES and difference > 0.0:
+            root = np.sqrt(n1 * n2 / (n1 + n2))
+            limit = min(max(_KS_BY_CHANCE / root, difference / 8.0), difference / 3.0)
+            along = moves.change.now[:, i] - moves.change.then[:, i]
             for factor, offset in _candidates(before, after, spread[i]):
-                rest = _ks_distance(before, (after - offset) / factor)
-                limit = max(by_chance, max(_OFFSET_REST, difference / 8.0) if offset else _FACTOR_REST)
-                along = moves.change.now[:, i] - moves.change.then[:, i]
-                together = float(shares[along * np.sign(offset) >= abs(offset) / 4.0].sum())
-                common = not offset or difference > most or (factor == 1.0 and together >= _OFFSET_SHARE)
-                if rest <= min(limit, difference / 3.0) and common:
-                    rescaling = Rescaling(factor, offset, difference, p)
+                # A small shift leaves the labels alone, so the clusters show whether most points moved.
+                together = shares[along * np.sign(offset) >= abs(offset) / 4.0].sum()
+                is_common = not offset or difference > _LARGE_SHIFT or (factor == 1.0 and together >= _SHIFT_SHARE)
+                if is_common and _ks_distance(before, (after - offset) / factor) <= limit:
+                    rescaling = Rescaling(factor, offset, difference, float(stats.kstwobign.sf(difference * root)))
                     break
         columns.append(rescaling)
     return columns
@@ -427,21 +425,14 @@ def _candidates(before: FloatArray, after: FloatArray, spread: float) -> list[tu
     """Return candidate factors and offsets that map one distribution to the other, the simplest first."""
     rounding = _ROUNDING * max(np.abs(before).max(), np.abs(after).max())
     widths = [float(np.abs(q[_MIDDLE] - np.median(q[_MIDDLE])).mean()) for q in (before, after)]
-    widths = [
-        w if w > _ROUNDING * float(np.abs(q).max()) else 0.0 for w, q in zip(widths, (before, after), strict=True)
+    sizes = [float(np.abs(q[_MIDDLE]).mean()) for q in (before, after)]
+    factor, ratio = (two / one if min(one, two) > rounding else 1.0 for one, two in (sizes, widths))
+    offsets = [float(np.median(after - before)), 0.0, float(np.median(after - ratio * before))]
+    large = [abs(offsets[0]) > max(_SMALL_MOVE * spread, rounding)]
+    large += [abs(np.log(scale)) >= np.log(_MIN_FACTOR) for scale in (factor, ratio)]
+    return [
+        one for one, possible in zip(zip((1.0, factor, ratio), offsets, strict=True), large, strict=True) if possible
     ]
-    ratio = widths[1] / widths[0] if min(widths) > 0.0 else 1.0 if max(widths) == 0.0 else np.nan
-    sizes = np.abs(before[_MIDDLE]).sum(), np.abs(after[_MIDDLE]).sum()
-    factor = sizes[1] / sizes[0] if sizes[0] > 0.0 else np.nan
-    offset = float(np.median(after - before))
-    rescaled = [each > 0.0 and abs(np.log(each)) >= np.log(_MIN_FACTOR) for each in (factor, ratio)]
-    candidates = [
-        (rescaled[0] and 1.0 / _WIDTH_TOLERANCE < ratio / factor < _WIDTH_TOLERANCE, factor, 0.0),
-        (1.0 / _WIDTH_TOLERANCE < ratio < _WIDTH_TOLERANCE and abs(offset) > max(_SMALL_MOVE * spread, rounding), 1.0,
-         offset),
-        (rescaled[1], ratio, float(np.median(after - ratio * before))),
-    ]  # fmt: skip
-    return [(float(scale), shift) for possible, scale, shift in candidates if possible]
 
 
 def _ks_distance(first: FloatArray, second: FloatArray) -> float:
@@ -456,24 +447,23 @@ def _ks_distance(first: FloatArray, second: FloatArray) -> float:
 
 
 class Group(NamedTuple):
-    """Atypical points that lie together: a new group, or a cluster that moved far away."""
+    """Atypical points that lie together."""
 
     points: float
     """Number of points, estimated from the sample."""
     cluster: int
-    """The cluster that lost about this many points; otherwise the cluster nearest to most of them."""
-    taken: FloatArray
+    """The cluster nearest to most of them."""
+    counts: FloatArray
     """(k + 1,) number of points by label."""
     center: FloatArray
     """(d,) mean."""
-    is_new: bool = True
-    """False if a cluster lost about this many points."""
 
 
 def _find_groups(then: Profile, now: Profile) -> list[Group]:
-    """Find groups of atypical points in the second period, largest first, and the clusters they came from.
+    """Find new groups among the atypical points of the second period.
 
-    A group at the far end of its nearest cluster is left out if that cluster moved: the change of its mean covers it.
+    Members of the nearest cluster that moved are not a new group: most of its typical points are gone, or their mean
+    moved in the direction of the group.
     """
     spread = then.spread()
     used = spread > 0.0
@@ -481,64 +471,25 @@ def _find_groups(then: Profile, now: Profile) -> list[Group]:
         return []
     from sklearn.cluster import DBSCAN
 
-    known, (number, moved, _) = then.by_cluster(typical=True)[1], now.by_cluster(typical=True)
-    codes, rows = now.atypical.codes, dense(now.atypical.rows).astype(np.float64)
-    rows = np.where(np.isnan(rows), known[codes], rows)
+    codes, before, after = now.atypical.codes, then.by_cluster(typical=True)[1], now.by_cluster(typical=True)[1]
+    rows = dense(now.atypical.rows).astype(np.float64)
+    rows = np.where(np.isnan(rows), before[codes], rows)
     weight, fewest = now.counts[:, 1].sum() / codes.size, max(_GROUP_POINTS, _GROUP_SHARE * codes.size)
     clusterer = DBSCAN(eps=_GROUP_RADIUS * np.sqrt(2.0 * used.sum()), min_samples=round(fewest))
-    together = clusterer.fit_predict(rows[:, used] / spread[used])
+    labels = clusterer.fit_predict(rows[:, used] / spread[used])
+    typical = [
+        (count[:, 0] - count[:, 1]) / max(count[:, 0].sum() - count[:, 1].sum(), 1)
+        for count in (then.counts, now.counts)
+    ]
     groups = []
-    for place in range(together.max() + 1):
-        inside = together == place
-        taken = np.bincount(codes[inside], minlength=len(then.counts)) * weight
-        groups.append(Group(float(taken.sum()), int(taken.argmax()), taken, rows[inside].mean(axis=0)))
-    groups.sort(key=lambda group: -group.points)
-    lost, separate = _lost_points(then, now, max(now.n_points - sum(group.points for group in groups), 1.0)), []
-    for group in groups:
-        nearest, origin = group.cluster, int(lost.argmax())
-        offset, shift = ((place - known[nearest])[used] / spread[used] for place in (group.center, moved[nearest]))
-        if number[nearest].min(initial=np.inf) >= _GROUP_POINTS and shift @ offset >= 0.5 * np.linalg.norm(offset):
-            lost[nearest] = 0.0
-        elif lost[origin] < group.points / 2.0:
-            separate.append(group)
-        else:
-            lost[origin] = 0.0
-            if group.taken[origin] < 0.9 * group.points:
-                separate.append(group._replace(cluster=origin, is_new=False))
-    return separate
-
-
-def _lost_points(then: Profile, now: Profile, outside: float) -> FloatArray:
-    """Return the significant loss of typical points (k,) of each cluster, relative to points ``outside`` groups."""
-    before, after = ((profile.counts[:-1, 0] - profile.counts[:-1, 1]).astype(float) for profile in (then, now))
-    n = np.full_like(before, then.n_points), np.full_like(before, outside)
-    change = _compare_shares(before, np.minimum(after, outside), n, (0.0, 0.0))
-    shrank = (change.now < change.then) & (change.p * before.size <= 0.01)
-    return np.where(shrank, before / then.n_points * now.n_points - after, 0.0)
-
-
-def _compare_mix(
-    then: Profile, now: Profile, groups: list[Group], leak: float = 0.0, gone: Sequence[int] = ()
-) -> Change:
-    """Compare the shares (k + 2,) of clusters, without those in ``gone``; changes up to ``leak`` are allowed.
-
-    Points in new groups are left out; points in moved groups count for the cluster they came from.
-    """
-    counts = []
-    for profile in (then, now):
-        points = profile.counts[:, 0].copy()
-        points[list(gone)] = 0
-        counts.append(_with_total(points))
-    for group in groups:
-        moved = -np.rint(group.taken)
-        if not group.is_new:
-            moved[group.cluster] -= moved.sum()
-        counts[1] = np.maximum(counts[1] + _with_total(moved), 0.0)
-    n1, n2 = (np.full_like(each, each[-1]) for each in counts)
-    small = np.minimum(_SMALL_SHARE, _SMALL_PART * counts[0] / max(counts[0][-1], 1.0)) + leak
-    change = _compare_shares(counts[0], counts[1], (n1, n2), (-small, small))
-    change.p[-1] = 1.0
-    return change
+    for label in range(labels.max() + 1):
+        inside = labels == label
+        counts_by_label = np.bincount(codes[inside], minlength=len(then.counts)) * weight
+        nearest, center = int(counts_by_label.argmax()), rows[inside].mean(axis=0)
+        offset, shift = ((place - before[nearest])[used] / spread[used] for place in (center, after[nearest]))
+        if typical[1][nearest] >= typical[0][nearest] / 2.0 and shift @ offset < 0.5 * np.linalg.norm(offset):
+            groups.append(Group(float(counts_by_label.sum()), nearest, counts_by_label, center))
+    return groups
 
 
 # The comparison.
@@ -652,7 +603,7 @@ class PeriodComparison(CardMixin):
     def _clusters(self) -> dict[str, Any]:
         """Return the columns of :meth:`frame`."""
         k, shift = self.classes.size, self._moves.shift
-        points = [_with_total(profile.counts[:, 0]).astype(np.int64) for profile in (self.then, self.now)]
+        points = [np.append(profile.counts[:, 0], profile.n_points) for profile in (self.then, self.now)]
         rows = [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]
         columns: dict[str, Any] = {"cluster": [*(_label(self.classes, row) for row in rows[:-1]), "all"]}
         columns |= {"points_then": points[0][rows], "points_now": points[1][rows]}
@@ -693,9 +644,9 @@ class PeriodComparison(CardMixin):
 
     def _card(self) -> Card:
         lines = [self.headline()]
-        for each in self.findings:
-            p = "< 0.0001" if each.p_value < 1e-4 else f"= {each.p_value:.2g}"
-            lines.append(f"- {each.sentence} (p {p})")
+        for finding in self.findings:
+            p = "< 0.0001" if finding.p_value < 1e-4 else f"= {finding.p_value:.2g}"
+            lines.append(f"- {finding.sentence} (p {p})")
         columns = self._clusters()
         *rows, total = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         rows.sort(key=lambda row: (min(row["share_p"], row["atypical_p"]), -abs(row["moved_by"])))
@@ -761,69 +712,78 @@ def compare_periods(
     >>> [finding.kind for finding in compare_periods(scorer, january, march).findings]
     ['new cluster']
     """
-    inner: Any = getattr(scorer, "scorer", scorer)
-    check_is_fitted(inner)
+    _fitted(scorer)
     with progress(2, "comparing periods", verbose, unit="periods") as advance:
-        then = inner.fitted_.baseline if X_then is None else scorer.profile(X_then)
+        then = None if X_then is None else scorer.profile(X_then)
         advance(1)
         now = scorer.profile(X_now)
         advance(1)
-    if then is None:
-        raise ValueError(
-            "X_then is None, but the scorer has no baseline: call scorer.keep_baseline(X) with the points of the "
-            "first period, or pass them as X_then."
-        )
     frame = FrameLike() if is_lazy(X_now) else FrameLike.of(X_now).without_index()
-    return compare_profiles(inner.fitted_, then, now, level=level, frame=frame)
+    return replace(compare_profiles(scorer, then, now, level=level), _frame=frame)
 
 
 def compare_profiles(
-    fitted: Fitted, then: Profile, now: Profile, *, level: float = 0.05, frame: FrameLike | None = None
+    scorer: AffinityScorer | Model, then: Profile | None, now: Profile, *, level: float = 0.05
 ) -> PeriodComparison:
     """Compare the profiles of two periods; see :func:`allegiance.drift.compare_periods`.
 
     Parameters
     ----------
-    fitted
-        The fitted object of the scorer: ``scorer.fitted_``.
-    then, now
-        The profiles. ``now`` needs its sampled rows, so it must not come from a file.
+    scorer
+        A fitted scorer, or a model for tables.
+    then
+        The profile of the first period; None uses the baseline from ``keep_baseline``.
+    now
+        The profile of the second period, not one from a file, which has no sampled rows.
     level
         The probability of at least one finding if nothing changed.
-    frame
-        The type of the returned frames; pandas by default.
     """
+    fitted = _fitted(scorer)
+    then = fitted.baseline if then is None else then
+    if then is None:
+        raise ValueError(
+            "there is no first period to compare with: pass one, or call scorer.keep_baseline(X) with its points."
+        )
     level = check_number(level, "level", low=0.0, high=1.0)
     for name, profile in (("X_then", then), ("X_now", now)):
         if not profile.n_points:
             raise ValueError(f"{name} has no points, so there is nothing to compare.")
     groups = _find_groups(then, now)
-    near = np.sum([group.taken for group in groups], axis=0) > 0.0 if groups else np.zeros(len(then.counts), bool)
-    moves = _compare_means(then, now, near)
+    new_points = np.sum([group.counts for group in groups], axis=0) if groups else np.zeros(len(then.counts))
+    moves = _compare_means(then, now, new_points > 0.0)
     columns = _compare_columns(then, now, moves)
-    mix, atypical = _compare_mix(then, now, groups), _compare_atypical(then, now, _member_counts(fitted))
+    mix, atypical = _compare_mix(then, now, new_points), _compare_atypical(then, now, _member_counts(fitted))
     # Bonferroni's correction for all comparisons: shares, atypical shares, means of clusters, columns.
     tests = 2 * mix.p.size + moves.p.size + len(columns)
     moves = moves._replace(p=np.minimum(tests * moves.p, 1.0))
     mix, atypical = mix.adjusted(tests), atypical.adjusted(tests)
-    columns = [each._replace(p=min(tests * each.p, 1.0)) for each in columns]
-    findings = [_column_finding(then, now, i, each) for i, each in enumerate(columns) if each.p <= level]
+    columns = [column._replace(p=min(tests * column.p, 1.0)) for column in columns]
+    findings = [_column_finding(then, now, i, column) for i, column in enumerate(columns) if column.p <= level]
     if not findings:  # after a change of unit or level, labels are not comparable
-        findings, left = _group_findings(fitted.classes, then, now, groups, atypical, level)
+        classes = fitted.classes
         vanished = (mix.p <= level) & (mix.now <= _SMALL_PART * mix.then)
-        gone = set(np.flatnonzero(vanished[: fitted.classes.size]).tolist()) - left
-        moved, which = _move_findings(fitted.classes, then, now, moves, left, gone, level)
-        leak = float(np.abs((mix.now - mix.then)[sorted(left | which)]).sum())
-        rest = mix
-        if leak or gone:
-            rest = _compare_mix(then, now, groups, leak, sorted(gone)).adjusted(tests)
-        findings += moved + _mix_findings(fitted.classes, mix, rest, left | which, gone, level)
-    findings = findings or _atypical_findings(fitted.classes, atypical, level)
+        moved = (moves.p <= level) & (np.abs(moves.shift).max(axis=1, initial=0.0) >= _SMALL_MOVE)
+        moved &= ~vanished[: classes.size]
+        findings = _group_findings(classes, then, now, groups, atypical, level)
+        findings += _vanished_findings(classes, mix, vanished) + _move_findings(classes, then, now, moves, moved)
+        if not findings:
+            findings += _atypical_findings(classes, atypical, level)
+        # New groups, vanished clusters and moved ones exchange points with others, which changes the other shares.
+        changed = np.append(moved, [False, False]) | vanished
+        allowed = float(new_points.sum() / now.n_points + np.abs(mix.now - mix.then)[changed].sum())
+        rest = _compare_mix(then, now, new_points, allowed).adjusted(tests)
+        findings += _mix_findings(classes, rest, (rest.p <= level) & ~changed)
     findings.sort(key=lambda finding: -finding.severity)
-    raw_mix = _compare_mix(then, now, [])._replace(p=mix.p)
-    return PeriodComparison(
-        tuple(findings), fitted.classes, then, now, level, raw_mix, atypical, moves, frame or FrameLike()
-    )
+    raw_mix = _compare_mix(then, now, np.zeros(len(then.counts)))._replace(p=mix.p)
+    return PeriodComparison(tuple(findings), fitted.classes, then, now, level, raw_mix, atypical, moves, FrameLike())
+
+
+def _fitted(scorer: AffinityScorer | Model) -> Fitted:
+    """Return the fitted object of a scorer or model."""
+    inner: Any = getattr(scorer, "scorer", scorer)
+    check_is_fitted(inner)
+    fitted: Fitted = inner.fitted_
+    return fitted
 
 
 def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> DriftFinding:
@@ -845,102 +805,78 @@ def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> D
 
 def _group_findings(
     classes: AnyArray, then: Profile, now: Profile, groups: list[Group], atypical: Change, level: float
-) -> tuple[list[DriftFinding], set[int]]:
-    """Return findings about new groups and about clusters that moved far away, and the numbers of the latter."""
-    findings: list[DriftFinding] = []
-    left: set[int] = set()
-    spread, known = then.spread(), then.by_cluster(typical=True)[1]
+) -> list[DriftFinding]:
+    """Return findings about new groups."""
+    findings = []
+    spread, means = then.spread(), then.by_cluster(typical=True)[1]
     for group in groups:
         p = float(min(atypical.p[-1], atypical.p[group.cluster]))
         if p > level:
             continue
-        offset = group.center - known[group.cluster]
+        offset = group.center - means[group.cluster]
         shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
-        first, label = int(np.abs(shift).argmax()), _label(classes, group.cluster)
-        feature, share = str(then.names[first]), group.points / now.n_points
-        if group.is_new:
-            n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
-            interval = _compare_shares(np.zeros(1), np.array([group.points]), n, (0.0, 0.0)).at(0)[2]
-            text = (
-                f"New cluster: {share:.1%} of the points ({round(group.points):,}) lie together in a region with no "
-                f"earlier data, nearest to cluster {label}, from which they differ in {_shifts(then, shift)}"
-            )
-            findings.append(DriftFinding("new cluster", (label,), feature, 0.0, share, interval, p, share, text))
-            continue
-        left.add(group.cluster)
-        half = Z95 * spread[first] / np.sqrt(max(group.points, 1.0))
-        interval = (float(offset[first] - half), float(offset[first] + half))
-        means = float(known[group.cluster, first]), float(group.center[first])
-        text = f"Cluster {label} moved to a region with no earlier data: {_shifts(then, shift)}"
-        findings.append(DriftFinding("moved", (label,), feature, *means, interval, p, share, text))
-    return findings, left
+        label, feature = _label(classes, group.cluster), str(then.names[np.abs(shift).argmax()])
+        n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
+        _, share, interval = _compare_shares(np.zeros(1), np.array([group.points]), n, (0.0, 0.0)).at(0)
+        text = (
+            f"New cluster: {share:.1%} of the points ({round(group.points):,}) lie together in a region with no "
+            f"earlier data, nearest to cluster {label}, from which they differ in {_shifts(then, shift)}"
+        )
+        findings.append(DriftFinding("new cluster", (label,), feature, 0.0, share, interval, p, share, text))
+    return findings
+
+
+def _vanished_findings(classes: AnyArray, mix: Change, vanished: BoolArray) -> list[DriftFinding]:
+    """Return findings about clusters with less than a tenth of their former share."""
+    findings = []
+    for i in np.flatnonzero(vanished).tolist():
+        (then, now, interval), label = mix.at(i), _label(classes, i)
+        text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
+        findings.append(DriftFinding("vanished", (label,), None, then, now, interval, float(mix.p[i]), then, text))
+    return findings
 
 
 def _move_findings(
-    classes: AnyArray, then: Profile, now: Profile, moves: Moves, left: set[int], gone: set[int], level: float
-) -> tuple[list[DriftFinding], set[int]]:
-    """Return findings about moved means, one for all clusters that moved along a feature, and the cluster numbers."""
-    shift = moves.shift
-    if not shift.shape[1]:
-        return [], set()
+    classes: AnyArray, then: Profile, now: Profile, moves: Moves, moved: BoolArray
+) -> list[DriftFinding]:
+    """Return one finding for each column along which cluster means moved most."""
+    shift, findings = moves.shift, []
+    if not moved.any():
+        return []
     first = np.abs(shift).argmax(axis=1)
     by = shift[np.arange(first.size), first]
     severity = now.counts[:-1, 0] / now.n_points * special.erf(np.abs(by) / np.sqrt(8.0))
-    which = (moves.p <= level) & (np.abs(by) >= _SMALL_MOVE)
-    which[sorted(left | gone)] = False
-    # A moving cluster exchanges points with its neighbors, which changes their means, too.
-    n = np.full(first.size, float(then.n_points)), np.full(first.size, float(now.n_points))
-    raw = _compare_shares(then.counts[:-1, 0], now.counts[:-1, 0], n, (0.0, 0.0))
-    exchanged = np.sign(raw.now - raw.then) * (raw.p <= 0.01)
-    if which.any():
-        lead = int(np.where(which, severity, -1.0).argmax())
-        which &= exchanged * np.sign(raw.now[lead] - raw.then[lead]) >= 0
-    if left | gone:
-        which &= exchanged <= 0
-    together: dict[tuple[int, bool], list[int]] = {}
-    for number in np.flatnonzero(which).tolist():
-        together.setdefault((int(first[number]), bool(by[number] > 0.0)), []).append(number)
-    findings = []
-    for (i, _), numbers in together.items():
-        numbers.sort(key=lambda number: -abs(by[number]))
-        lead = numbers[0]
+    for i in np.unique(first[moved]).tolist():
+        numbers = np.flatnonzero(moved & (first == i))
+        numbers = numbers[np.argsort(-severity[numbers], kind="stable")]
+        lead = int(numbers[0])
         before, after, interval = moves.change.at(lead, i)
-        labels, feature = tuple(_label(classes, number) for number in numbers), str(then.names[i])
+        labels, feature = tuple(_label(classes, number) for number in numbers.tolist()), str(then.names[i])
         text = f"Cluster {labels[0]} moved: {_shifts(then, shift[lead])} {_average(then, i, before, after, feature)}"
         if len(labels) > 1:
             listed = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
-            span = f"{by[numbers[-1]]:+.1f} to {by[lead]:+.1f} sd"
+            span = f"{by[numbers].min():+.1f} to {by[numbers].max():+.1f} sd"
             text = f"{len(labels)} clusters ({listed}) moved along {feature}, by {span}"
         p, severe = float(moves.p[numbers].min()), float(severity[numbers].sum())
         findings.append(DriftFinding("moved", labels, feature, before, after, interval, p, severe, text))
-    return findings, set(np.flatnonzero(which).tolist())
+    return findings
 
 
-def _mix_findings(
-    classes: AnyArray, mix: Change, rest: Change, moved: set[int], gone: set[int], level: float
-) -> list[DriftFinding]:
-    """Return findings about clusters that vanished, or grew or shrank beyond the exchange with moved clusters."""
-    findings = []
-    for number in sorted(gone):
-        (then, now, interval), label = mix.at(number), _label(classes, number)
-        text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
-        findings.append(DriftFinding("vanished", (label,), None, then, now, interval, float(mix.p[number]), then, text))
-    by = np.abs(rest.now - rest.then)
-    listed = [i for i in np.argsort(-by).tolist() if rest.p[i] <= level and i not in moved]
-    if not listed:
-        return findings
+def _mix_findings(classes: AnyArray, mix: Change, listed: BoolArray) -> list[DriftFinding]:
+    """Return the finding about clusters that grew or shrank."""
+    if not listed.any():
+        return []
+    by = np.abs(mix.now - mix.then)
+    order = [i for i in np.argsort(-by).tolist() if listed[i]]
+    labels, (then, now, interval) = tuple(_label(classes, i) for i in order), mix.at(order[0])
+    names = ["noise" if i == classes.size else label for i, label in zip(order, labels, strict=True)]
     parts = [
-        f"{'noise' if i == classes.size else _label(classes, i)} "
-        f"{'grew' if rest.now[i] > rest.then[i] else 'shrank'} from {rest.then[i]:.1%} to {rest.now[i]:.1%}"
-        for i in listed[:3]
+        f"{name} {'grew' if mix.now[i] > mix.then[i] else 'shrank'} from {mix.then[i]:.1%} to {mix.now[i]:.1%}"
+        for i, name in zip(order[:3], names, strict=False)
     ]
-    text = ", ".join(parts) + (f", and {len(listed) - 3} more changed" if len(listed) > 3 else "")
-    if findings:
-        # If a cluster merged into another one, the growth of the other is not a second change.
-        return [*findings[:-1], findings[-1]._replace(sentence=f"{findings[-1].sentence}; of the remaining, {text}")]
-    labels, (then, now, interval) = tuple(_label(classes, i) for i in listed), rest.at(listed[0])
-    severity, p = float(by[:-1].sum() / 2.0), float(rest.p[listed[0]])
-    return [DriftFinding("mix", labels, None, then, now, interval, p, severity, f"The mix of clusters changed: {text}")]
+    more = f", and {len(order) - 3} more changed" if len(order) > 3 else ""
+    text, severity = f"The mix of clusters changed: {', '.join(parts)}{more}", float(by[:-1].sum() / 2.0)
+    return [DriftFinding("mix", labels, None, then, now, interval, float(mix.p[order[0]]), severity, text)]
 
 
 def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> list[DriftFinding]:
@@ -949,10 +885,10 @@ def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> lis
     if not hits:
         return []
     total = atypical.p.size - 1
-    clusters = sorted((each for each in hits if each != total), key=lambda each: -atypical.now[each])
+    clusters = sorted((i for i in hits if i != total), key=lambda i: -atypical.now[i])
     number = total if total in hits or len(clusters) > 1 else clusters[0]
     then, now, interval = atypical.at(number)
-    labels = tuple(_label(classes, each) for each in clusters)
+    labels = tuple(_label(classes, i) for i in clusters)
     where = f" in cluster {labels[0]}" if number != total else f", most of all in cluster {labels[0]}" if labels else ""
     text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
     rise = max(float(np.nan_to_num(atypical.now[-1] - atypical.then[-1])), 0.0)

@@ -53,7 +53,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "Kernel": {"name": "rbf"},
     "Mahalanobis": {"covariance": np.array([[2.0, 0.5], [0.5, 1.0]])},
     "Polytope": {"A": np.vstack([np.eye(2), -np.eye(2)]), "b": np.ones(4)},
-    "Weights": {"of": "size"},
+    "Weights": {"values": "size"},
 }
 #: Another value than the default, for parameters that are not numbers.
 OTHER: dict[str, Any] = {
@@ -67,7 +67,7 @@ OTHER: dict[str, Any] = {
     "Bregman.gradient": fourth_powers,
     "Bregman.inverse_gradient": gradient,
     "Calibration.clusterer": AgglomerativeClustering(3),
-    "Weights.of": "density",
+    "Weights.values": "density",
     "Weights.scale": "auto",
 }
 

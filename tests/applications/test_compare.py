@@ -123,7 +123,7 @@ class TestAgainstTheLongWay:
         scorer = AffinityScorer(domain="ball", engine="shared", calibration=3, random_state=None)
         comparison = compare_clusterings(X, {"a": truth, "b": truth}, scorer=scorer)
         np.testing.assert_array_equal(comparison.results["a"].affinity, comparison.results["b"].affinity)
-        assert comparison.results["a"].summary().how.seed == comparison.results["b"].summary().how.seed
+        assert comparison.results["a"].summary().measurement.seed == comparison.results["b"].summary().measurement.seed
         assert scorer.random_state is None
 
 
@@ -286,3 +286,16 @@ def test_a_bad_candidate_is_named_and_functions_are_clusterers(rng):
     candidates = {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)}
     comparison = compare_clusterings(X, candidates, scorer=SCORER)
     assert len(comparison.results) == 2
+
+
+def test_functions_are_clusterers():
+    X = np.random.default_rng(0).normal(np.repeat([-5.0, 5.0], 30)[:, None], size=(60, 2))
+
+    def halves(rows):
+        return (rows[:, 0] > 0.0).astype(int)
+
+    model = ConsensusClustering([halves, KMeans(2, random_state=0)], n_clusters=2, random_state=0).fit(X)
+    assert list(model.labelings_) == ["halves", "KMeans"]
+    assert model.labels_.tolist() == halves(X).tolist()
+    validation = validate_consensus(X, [halves, model.labels_], halves, scorer=AffinityScorer(calibration=3))
+    assert validation.rand_distance.tolist() == [0.0, 0.0]

@@ -77,7 +77,7 @@ def merged(kind, rows, codes, bounds, random, **settings):
     parts = [kind.of(rows[a:b], codes[a:b], start=a, **settings) for a, b in itertools.pairwise(bounds)]
     random.shuffle(parts)
     while len(parts) > 1:
-        parts.append(parts.pop(0).plus(parts.pop(random.randrange(len(parts)))))
+        parts.append(parts.pop(0).merge(parts.pop(random.randrange(len(parts)))))
     return parts[0]
 
 
@@ -135,7 +135,7 @@ def test_samples_of_different_limits_do_not_merge():
     for kind, extra in ((RowSample, {"seed": 0}), (ContentSample, {})):
         small, large = (kind.of(one, np.zeros(1, dtype=int), limit=limit, **extra) for limit in (3, 4))
         with pytest.raises(ValueError, match="limits 3 and 4"):
-            small.plus(large)
+            small.merge(large)
 
 
 @given(chunked(), st.integers(1, 4))
@@ -148,7 +148,7 @@ def test_member_distances_against_sorting(case, k):
     random.shuffle(parts)
     total = parts[0]
     for part in parts[1:]:
-        total = total.plus(part)
+        total = total.merge(part)
     for cluster in range(k):
         own, counts = np.unique(distance[codes == cluster], return_counts=True)
         kept = slice(total.starts[cluster], total.starts[cluster + 1])

@@ -192,6 +192,10 @@ def test_the_report_shows_the_usual_map(adata, tmp_path):
     assert "_repr_html_" in dir(al.report(adata, "leiden", basis="umap", n_resamples=3))
 
 
+def by_batch(cells, batches):
+    return al.trust(anndata.AnnData(cells.X, obs=cells.obs.assign(batch=batches)), "leiden", batch_key="batch")
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -203,6 +207,8 @@ def test_the_report_shows_the_usual_map(adata, tmp_path):
         (lambda a: al.trust(a, "leiden", n_pcs=9), ValueError, "n_pcs must be from 1 to 3"),
         (lambda a: al.trust(a, "leiden", clusterer="louvain"), TypeError, "clusterer must be a clusterer"),
         (lambda a: al.trust(a, "leiden", batch_key="donor"), KeyError, "batch_key='donor' is not in adata.obs"),
+        (lambda a: by_batch(a, "a"), ValueError, r"adata.obs\['batch'\] has one batch only"),
+        (lambda a: by_batch(a, [None, *"ab" * 44, "b"]), ValueError, r"adata.obs\['batch'\] has missing values"),
         (lambda a: al.report(a, "leiden", basis="tsne"), KeyError, "basis='tsne' is not in adata.obsm"),
     ],
 )
@@ -298,6 +304,6 @@ def test_drivers_are_genes(adata):
         dict(zip(["gene0", "gene1"], between / np.sum(between), strict=True)), rel=1e-4
     )
     al.trust(adata, "leiden", n_resamples=3)
-    assert set(adata.uns["leiden_allegiance"]["genes"]["column"]) == {"gene0", "gene1"}
+    assert set(adata.uns["leiden_allegiance"]["genes"]["gene"]) == {"gene0", "gene1"}
     with pytest.raises(TypeError, match="data=X"):
         allegiance.trust(adata.obsm["X_pca"], codes(adata), n_resamples=3).drivers()

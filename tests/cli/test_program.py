@@ -168,11 +168,16 @@ def test_a_bug_is_reported_as_one_and_verbose_shows_every_traceback(flowers, mon
 
 def test_errors_name_options_of_the_command(flowers, monkeypatch):
     def fail(*_, **__):
-        raise ValueError("x exists: pass force=True (--if-exists replace), encoding='cp1252' or skip_rows=3.")
+        raise ValueError(
+            "x exists: pass force=True (--if-exists replace), encoding='cp1252' (--encoding cp1252), "
+            "missing={'a b': ['?']} (--missing 'a b=?') or sheet= (--sheet). Read from below line 3 (skip_rows=, "
+            "--skip-rows). format=csv is a cell."
+        )
 
     monkeypatch.setattr("allegiance.io.propose", fail, raising=False)
     text = call("score", flowers, "--labels", "species", code=1).stderr
-    assert "x exists: pass --if-exists replace, --encoding cp1252 or --skip-rows 3." in text
+    assert "x exists: pass --if-exists replace, --encoding cp1252, --missing 'a b=?' or --sheet. " in text
+    assert "below line 3 (--skip-rows). format=csv is a cell." in text
 
 
 def test_what_cannot_be_written_is_known_before_the_work(flowers, tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def test_polytope_keeps_all_dimensions(rng):
     centers = np.array([[0.2, 0.2], [0.6, 0.2]])
     region = Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1])
     result = affinity([[0.3, 0.2]], centers=centers, domain=region, influence="euclidean")
-    assert result.summary().how.dim == 2
+    assert result.summary().measurement.dim == 2
     y = rng.random((400_000, 2))
     expected, _ = rejection(centers, np.array([0.3, 0.2]), y[y.sum(axis=1) <= 1])
     np.testing.assert_allclose(result.affinity[0], expected, atol=0.005)

@@ -67,7 +67,7 @@ def test_collinear_sites_are_one_dimensional(rng):
     along = np.array([0.0, 2.0, 5.0])
     X = rng.uniform(0, 4, (30, 2))
     result = euclidean(X, centers=np.outer(along, direction), engine="exact")
-    assert result.summary().how.dim == 1
+    assert result.summary().measurement.dim == 1
     line = euclidean((X @ direction)[:, None], centers=along[:, None], engine="exact")
     np.testing.assert_allclose(result.affinity, line.affinity, atol=1e-12)
     np.testing.assert_allclose(result.frame(details=True)["residual"], np.abs(X @ [-0.8, 0.6]), atol=1e-7)

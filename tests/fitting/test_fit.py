@@ -33,7 +33,7 @@ def test_sums_are_exact_in_any_order_and_chunks(rng, sparse):
         order, cuts = rng.permutation(500), np.sort(rng.integers(0, 500, 5))
         chunks = zip(np.split(X[order], cuts), np.split(codes[order], cuts), strict=True)
         parts = [ExactSums.of(sp.csr_array(rows) if sparse else rows, own, 4) for rows, own in chunks]
-        np.testing.assert_array_equal(reduce(ExactSums.plus, parts).values, exact)
+        np.testing.assert_array_equal(reduce(ExactSums.merge, parts).values, exact)
 
 
 def test_products_are_the_same_in_any_order_and_chunks(rng):
@@ -46,7 +46,7 @@ def test_products_are_the_same_in_any_order_and_chunks(rng):
     np.testing.assert_allclose(expected / np.outer(scale, scale), (X / scale).T @ (X / scale), atol=1e-6)
     for part, rows in zip(sums[1:], np.array_split(rng.permutation(X), 9), strict=True):
         part.add_rows(rows)
-    np.testing.assert_array_equal(reduce(ExactProducts.plus, sums[1:]).values, expected)
+    np.testing.assert_array_equal(reduce(ExactProducts.merge, sums[1:]).values, expected)
 
 
 @pytest.mark.parametrize("influence", ["within", "euclidean"])

@@ -72,6 +72,6 @@ def test_a_cluster_without_spread_has_a_finite_density():
 
 def test_sums_over_parts_are_those_of_the_whole():
     whole = SpreadSums.of(CODES, SPREAD, 3)
-    parts = SpreadSums.of(CODES[:2], SPREAD[:2], 3).plus(SpreadSums.of(CODES[2:], SPREAD[2:], 3))
+    parts = SpreadSums.of(CODES[:2], SPREAD[:2], 3).merge(SpreadSums.of(CODES[2:], SPREAD[2:], 3))
     np.testing.assert_array_equal(parts.sizes, whole.sizes)
     np.testing.assert_array_equal(parts.spread, whole.spread)

@@ -124,7 +124,7 @@ def test_summaries_of_partitions_add_up_to_that_of_all_rows(scorer, rows, table)
     profile, whole = total.extras["profile"], scorer.profile(rows)
     np.testing.assert_array_equal(profile.counts, whole.counts)
     np.testing.assert_array_equal(profile.values.rows, whole.values.rows)
-    assert not compare_profiles(scorer.fitted_, whole, profile).drifted
+    assert not compare_profiles(scorer, whole, profile).drifted
 
 
 # The lines of docs/distributed.md, run as they stand there.
@@ -197,4 +197,4 @@ def test_spark(folder, scorer, rows, monkeypatch):
     summary, expected = namespace["summary"], scorer.affinity(rows).summary()
     assert summary.replication == expected.replication
     np.testing.assert_array_equal(summary.counts, expected.counts)
-    assert not compare_profiles(scorer.fitted_, scorer.profile(rows), summary.extras["profile"]).drifted
+    assert not compare_profiles(scorer, scorer.profile(rows), summary.extras["profile"]).drifted

@@ -197,11 +197,11 @@ def test_counts_are_those_of_the_result_in_memory(data, tmp_path):
     settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind"}
     whole = score_stream(table, scorer, tmp_path / "whole.parquet", **settings).summary
     expected = scorer.fitted_.score(data[COLUMNS], labels=noisy["kind"]).summary()
-    for name in ("counts", "rivals", "undecided", "empty_cells", "engines"):
-        np.testing.assert_array_equal(getattr(whole, name), getattr(expected, name), err_msg=name)
+    one, other = (json.loads(summary.to_json()) for summary in (whole, expected))
+    assert one.pop("seconds") != other.pop("seconds")
+    assert one == other
     assert whole.replication == expected.replication
-    assert whole.clusters == expected.clusters
-    assert whole.review == expected.review
+    assert str(whole.clusters) == str(expected.clusters)  # NaN differs from itself
 
 
 def test_few_columns_are_written_and_none_twice(scorer, data, table, tmp_path):

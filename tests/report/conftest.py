@@ -4,7 +4,7 @@ import pytest
 from allegiance import AffinityResult
 from allegiance._core.parameters import Lazy
 from allegiance.calibration import MemberDistances, TrustMap
-from allegiance.results import FrameLike, HowMeasured
+from allegiance.results import FrameLike, Measurement
 
 
 def trust_map(k):
@@ -44,7 +44,7 @@ def make_result():
             classes=classes,
             _empty_cell=np.zeros(n, dtype=bool),
             _residual=np.zeros(n),
-            _how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
+            _measurement=Measurement("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
             _codes=codes,
             _distances=Lazy(lambda: (distance, np.zeros(n))),
             _members=Lazy.known(MemberDistances.of(np.arange(codes.size, dtype=np.uint64), codes, distance, k)),

@@ -159,7 +159,14 @@ def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
 def test_says_how_it_was_computed(rng):
     result = affinity(*three_clusters(40, rng), influence="within", eps=0.04, random_state=12345)
     text = page_of(result).text
-    for fact in (result.summary().how.influence, "box", "0.04", "12345", "numpy " + np.__version__, "allegiance"):
+    for fact in (
+        result.summary().measurement.influence,
+        "box",
+        "0.04",
+        "12345",
+        "numpy " + np.__version__,
+        "allegiance",
+    ):
         assert fact in text
 
 

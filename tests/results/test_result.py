@@ -71,7 +71,7 @@ class TestDefinitions:
         exact = np.isin(result.frame(details=True)["engine"], ["exact", "closed-form", "limit"])
         assert (result.standard_error[exact] == 0).all()
         assert (result.standard_error[~exact] > 0).any(axis=1).all()
-        assert (Z95 * result.standard_error <= result.summary().how.eps + 1e-9).all()
+        assert (Z95 * result.standard_error <= result.summary().measurement.eps + 1e-9).all()
 
     def test_owner_rival_and_own_affinity_one_point_after_another(self, result):
         owner = result.frame(details=True)["owner"].tolist()
@@ -137,7 +137,7 @@ class TestDefinitions:
     )
     def test_how_it_was_measured_is_on_record(self, domain, name):
         X, labels = make_blobs(40, 7, centers=3, random_state=1)
-        how = affinity(X, labels, domain=domain, eps=0.1, random_state=12).summary().how
+        how = affinity(X, labels, domain=domain, eps=0.1, random_state=12).summary().measurement
         assert (how.influence, how.domain, how.engine, how.dim) == ("within", name, "auto", 2)
         assert (how.eps, how.seed, how.n_features) == (0.1, 12, 7)
         assert how.seconds > 0
@@ -437,7 +437,7 @@ class TestSummary:
             first, second = (json.loads(each.to_json()) | {"seconds": 0} for each in (joined, whole))
             assert first == second
             assert joined.replication == whole.replication
-            assert (joined.clusters == whole.clusters) or not settings
+            assert str(joined.clusters) == str(whole.clusters)
             assert without_seconds(joined) == without_seconds(whole)
             assert without_seconds(whole.from_json(joined.to_json())) == without_seconds(whole)
         other = AffinityScorer().fit(X, labels % 2).affinity(X).summary()
@@ -482,7 +482,7 @@ class TestSummary:
         assert text == repr(result) == repr(result.summary())
         assert text.startswith("240 points in 4 clusters\n")
         assert "24 noise points (10%)" in text
-        assert f"seed {result.summary().how.seed}" in text
+        assert f"seed {result.summary().measurement.seed}" in text
         assert f"{int(result.stable.sum())} points" in text
         engine = result.frame(details=True)["engine"]
         for name in np.unique(engine):

@@ -51,7 +51,7 @@ class ExactSums(NamedTuple):
             if members.size:
                 rows = X[start : start + size]
                 rows = rows if members.size == part.size else rows[members]
-                total = total.plus(cls._of_block(rows, part[members], total))
+                total = total.merge(cls._of_block(rows, part[members], total))
         return total
 
     @classmethod
@@ -80,7 +80,7 @@ class ExactSums(NamedTuple):
             values *= 2.0**_BITS
         return cls(top, digits)
 
-    def plus(self, other: ExactSums) -> ExactSums:
+    def merge(self, other: ExactSums) -> ExactSums:
         """Return the sums over both sets of rows."""
         top = np.maximum(self.top, other.top)
         return ExactSums(top, self._shifted(top) + other._shifted(top))
@@ -172,7 +172,7 @@ class ExactProducts(NamedTuple):
             self.digits[2] += (mixed + mixed.T).astype(np.int64)
         _carry(self.digits, 1 if coarse else 2)
 
-    def plus(self, other: ExactProducts) -> ExactProducts:
+    def merge(self, other: ExactProducts) -> ExactProducts:
         """Return the sums over both sets of rows."""
         return ExactProducts(self.exponents, _carry(self.digits + other.digits))
 

@@ -136,6 +136,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         return self._makers[name]
 
     def __iter__(self) -> Iterator[str]:
+        """Iterate over the registered names, ``first`` first."""
         return iter(sorted(self._makers, key=lambda name: name != self.first))
 
     def __len__(self) -> int:

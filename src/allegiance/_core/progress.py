@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 #: Seconds between two lines if there is no terminal, as in a job log.
@@ -36,9 +36,11 @@ class Progress(NamedTuple):
         return None if self.total is None or self.rate <= 0 else max(self.total - self.rows, 0) / self.rate
 
     def __str__(self) -> str:
+        from tqdm import tqdm
+
         total = "" if self.total is None else f" of {self.total:,}"
         left = self.seconds_left
-        ending = "" if left is None else f", {_duration(left)} left"
+        ending = "" if left is None else f", {tqdm.format_interval(left)} left"
         return f"{self.rows:,}{total} {self.unit}, {self.rate:,.0f} {self.unit}/s{ending}"
 
 
@@ -53,44 +55,33 @@ def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points
         yield lambda _: None
         return
     started, count = time.perf_counter(), 0
-    with _display(total, what, show, unit) as draw, nullcontext() if callable(show) else show_remarks():
+    last_line = started
+    with ExitStack() as stack:
+        bar: Any = None
+        if not callable(show):
+            stack.enter_context(show_remarks())
+            if sys.stderr.isatty() or in_notebook():
+                from tqdm.auto import tqdm
+
+                bar = stack.enter_context(tqdm(total=total, desc=what, unit=f" {unit}", leave=False))
 
         def advance(items: int) -> None:
-            nonlocal count
+            nonlocal count, last_line
             count += items
-            elapsed = max(time.perf_counter() - started, 1e-9)
-            draw(Progress(count, total, count / elapsed, unit))
+            now = time.perf_counter()
+            if bar is not None:
+                bar.update(items)
+            elif callable(show) or now - last_line >= _LOG_SECONDS:
+                snapshot = Progress(count, total, count / max(now - started, 1e-9), unit)
+                if callable(show):
+                    show(snapshot)
+                else:
+                    last_line = now
+                    print(f"{what}: {snapshot}", file=sys.stderr, flush=True)
 
         yield advance
     if not callable(show):
         print(f"{what}: {count:,} {unit} in {time.perf_counter() - started:.2f} s", file=sys.stderr)
-
-
-@contextmanager
-def _display(total: int | None, what: str, show: Verbose, unit: str) -> Iterator[Callable[[Progress], Any]]:
-    """Yield the function that draws a snapshot."""
-    if callable(show):
-        yield show
-    elif not (sys.stderr.isatty() or in_notebook()):
-        yield _log(what)
-    else:
-        from tqdm.auto import tqdm
-
-        with tqdm(total=total, desc=what, unit=f" {unit}", leave=False) as bar:
-            yield lambda snapshot: bar.update(snapshot.rows - bar.n)
-
-
-def _log(what: str) -> Callable[[Progress], Any]:
-    """Return a function that writes a line if none was written for a while."""
-    last_line = time.perf_counter()
-
-    def write(snapshot: Progress) -> None:
-        nonlocal last_line
-        if time.perf_counter() - last_line >= _LOG_SECONDS:
-            last_line = time.perf_counter()
-            print(f"{what}: {snapshot}", file=sys.stderr, flush=True)
-
-    return write
 
 
 def remark(text: str) -> bool:
@@ -115,12 +106,3 @@ def in_notebook() -> bool:
     """Return whether the code runs in a Jupyter notebook, without importing IPython."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -320,7 +320,7 @@ def _score(
     rows, name = _find_matrix(adata, use_rep, layer, n_pcs)
     codes, names = _find_groups(adata, groupby)
     made_by = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
-    batches = None if batch_key is None else _entry(adata.obs, batch_key, "batch_key", "adata.obs").astype(str)
+    batches = None if batch_key is None else _find_batches(adata, batch_key)
     calibration = Calibration(n_resamples, clusterer=made_by, groups=batches)
     scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
     scores = scorer.fit_affinity(rows, codes)
@@ -339,7 +339,7 @@ def _score(
         "n_resamples": n_resamples,
         "batch_key": batch_key,
         "clusterer": "stand-in" if made_by is None else made_by,
-        "seed": scores._how.seed,
+        "seed": scores._measurement.seed,
     }
     del parameters["calibration"]
     # Files store texts and numbers.
@@ -419,7 +419,11 @@ def _write(adata: Any, scores: AffinityResult, names: AnyArray, parameters: dict
     table = scores.by_cluster().iloc[: scores.classes.size]
     table["rival"] = ["" if pandas.isna(name) else str(name) for name in table["rival"]]
     installed = {name: version(name) for name in ("allegiance", "scanpy", "anndata") if find_spec(name)}
-    genes = {} if adata.isbacked or adata.X is None else {"genes": scores.drivers().columns.head(_MAX_GENES)}
+    genes = (
+        {}
+        if adata.isbacked or adata.X is None
+        else {"genes": scores.drivers().columns.head(_MAX_GENES).rename(columns={"column": "gene"})}
+    )
     adata.uns[f"{key}_allegiance"] = {
         "params": parameters,
         **genes,
@@ -474,6 +478,16 @@ def _find_groups(adata: Any, groupby: str) -> tuple[IntArray, AnyArray]:
     if not (codes >= 0).any():
         raise ValueError(f"adata.obs[{groupby!r}] has no cell in a cluster: every label is missing or '-1'.")
     return codes, names
+
+
+def _find_batches(adata: Any, batch_key: str) -> AnyArray:
+    """Return the batch (n,) of each cell."""
+    column = _entry(adata.obs, batch_key, "batch_key", "adata.obs")
+    if column.isna().any():
+        raise ValueError(f"adata.obs[{batch_key!r}] has missing values. batch_key must name the batch of every cell.")
+    if column.nunique() < 2:
+        raise ValueError(f"adata.obs[{batch_key!r}] has one batch only. batch_key needs several: leave it out.")
+    return column.astype(str).to_numpy()
 
 
 def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> tuple[Any, str]:

@@ -212,8 +212,9 @@ def compare_clusterings(
     X
         (n, d) data: array, sparse matrix, or frame (pandas, polars).
     clusterings
-        The candidates, in a dictionary by name or a list. Each is (n,) labels, -1 for noise, or a clusterer, which is
-        cloned and fitted. Wrap a fitted clusterer in a :class:`~sklearn.frozen.FrozenEstimator` to use it as it is.
+        The candidates, in a dictionary by name or a list. Each is (n,) labels, -1 for noise, a function from X to
+        labels, or a clusterer, which is cloned and fitted. Wrap a fitted clusterer in a
+        :class:`~sklearn.frozen.FrozenEstimator` to use it as it is.
     scorer
         The scorer to use, with calibration and without an estimator or centers. By default
         ``AffinityScorer(influence="within", calibration=20)``.
@@ -359,10 +360,10 @@ def validate_consensus(
     X
         (n, d) data: array, sparse matrix or frame.
     labelings
-        (n,) labels of each clustering, in a dictionary by name or a list, such as ``labelings_`` of a fitted
-        :class:`ConsensusClustering`.
+        The clusterings, in a dictionary by name or a list, such as ``labelings_`` of a fitted
+        :class:`ConsensusClustering`: labels (n,), clusterers, or functions from X to labels.
     consensus
-        (n,) labels of the consensus.
+        The consensus: labels (n,), a clusterer, or a function.
     scorer
         The scorer to use, with calibration and without an estimator or centers. By default
         ``AffinityScorer(influence="within", calibration=20)``.
@@ -392,7 +393,8 @@ def validate_consensus(
     if _CONSENSUS in named:
         raise ValueError("labelings has an entry named 'consensus', which is reserved for the consensus: rename it.")
     comparison = _score_all(X, named | {_CONSENSUS: consensus}, scorer, verbose)
-    return ConsensusValidation(comparison, np.array([rand_distance(each, consensus) for each in named.values()]))
+    *labels, combined = (result.label for result in comparison.results.values())
+    return ConsensusValidation(comparison, np.array([rand_distance(one, combined) for one in labels]))
 
 
 def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
@@ -407,7 +409,8 @@ def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
         named = {str(name): each for name, each in clusterings.items()}
     else:
         for each in clusterings:
-            kind = type(each).__name__ if hasattr(each, "fit") and not isinstance(each, type) else "labels"
+            is_clusterer = hasattr(each, "fit") and not isinstance(each, type)
+            kind = type(each).__name__ if is_clusterer else getattr(each, "__name__", "labels")
             named[unique_name(kind, named)] = each
     if not named:
         raise ValueError(f"{argument} is empty: pass at least one clustering.")

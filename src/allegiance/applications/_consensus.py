@@ -30,6 +30,7 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
+from allegiance.calibration import as_clusterer
 from allegiance.fitting import cluster
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
 
@@ -54,11 +55,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     clusterings
-        A list, or a dictionary by name, of labels (n,), of clusterers, which are cloned and fitted, and of fitted
-        clusterers, which predict X, or if they cannot give their ``labels_``. ``sklearn.base.clone`` unfits clusterers
-        in a list; :class:`~sklearn.frozen.FrozenEstimator` keeps them. By default k-means and single, average, complete
-        and Ward linkage, each with ``n_clusters`` clusters: these hold the distances of all pairs, 16 bytes each, and
-        refuse more than 20,000 rows. Noise points (-1) have no cluster there, but get one in the consensus.
+        A list, or a dictionary by name, of labels (n,), of clusterers, which are cloned and fitted, of functions from X
+        to labels, and of fitted clusterers, which predict X, or if they cannot give their ``labels_``.
+        ``sklearn.base.clone`` unfits clusterers in a list; :class:`~sklearn.frozen.FrozenEstimator` keeps them. By
+        default k-means and single, average, complete and Ward linkage, each with ``n_clusters`` clusters: these hold
+        the distances of all pairs, 16 bytes each, and refuse more than 20,000 rows. Noise points (-1) have no cluster
+        there, but get one in the consensus.
     n_clusters
         The number of clusters of the consensus.
     method
@@ -261,6 +263,8 @@ def _condensed_distances(X: Rows) -> FloatArray:
 
 def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
     """Return the labels (n,) that a clustering gives the rows of X."""
+    if callable(clustering) and not hasattr(clustering, "fit"):
+        return cluster(as_clusterer(clustering), X)
     if not hasattr(clustering, "fit"):
         return np.asarray(clustering)
     try:

@@ -190,7 +190,7 @@ class RowSample:
         kept = labeled[_lowest(priorities[labeled], limit)]
         return cls(limit, priorities[kept], kept + start, rows[kept], codes[kept].astype(np.int64))
 
-    def plus(self, other: RowSample) -> RowSample:
+    def merge(self, other: RowSample) -> RowSample:
         """Return the sample of both sets of rows, which must not overlap."""
         if self.limit != other.limit:
             raise ValueError(f"samples of limits {self.limit} and {other.limit} cannot be merged: use one limit.")
@@ -248,7 +248,7 @@ class ContentSample:
         sampled = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
         return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, sampled, sample.codes)
 
-    def plus(self, other: ContentSample) -> ContentSample:
+    def merge(self, other: ContentSample) -> ContentSample:
         """Return the sample of both sets of rows, which must not overlap."""
         if self.limit != other.limit:
             raise ValueError(f"samples of limits {self.limit} and {other.limit} cannot be merged: use one limit.")
@@ -327,7 +327,7 @@ class MemberDistances:
             return members_kept
         return cls._packed(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
 
-    def plus(self, other: MemberDistances) -> MemberDistances:
+    def merge(self, other: MemberDistances) -> MemberDistances:
         """Return the distances of both sets of points, which must not overlap."""
         return self._packed(
             np.concatenate([self._codes(), other._codes()]),

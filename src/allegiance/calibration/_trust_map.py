@@ -153,7 +153,6 @@ def calibrate(
     """
     from sklearn.utils.validation import has_fit_parameter
 
-    calibration.check()
     codes = np.asarray(codes)
     if not (codes >= 0).any():
         raise ValueError("labels are all noise (-1): there is no label whose trust could be measured.")

@@ -38,12 +38,8 @@ _REASONS = ("error", "stopped", "drift", "under", "notes")
 _PREFIXES = {"error": "Error: ", "note": "Note: ", "warning": "Warning: "}
 #: Characters that control a terminal. Names from the data may contain them.
 _CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - {ord("\n")}, " ")
-#: Python arguments in messages of the library, to replace by command-line options.
-_ARGUMENT = re.compile(
-    r"\b(?:[a-z_]+=(?:True|\{[^}]*\}) \((--[^)]+)\)|n_clusters=(\d+) \(--clusters\)|"
-    r"(sep|decimal|encoding|skip_rows|skip_lines|sheet|missing|features|drop|one_hot|impute|labels|format)="
-    r"(?:'([^']*)'|([^\s,;:)]*[^\s,;:).])?))"
-)
+#: A Python argument in a message of the library, followed by its option: "argument=value (--option value)".
+_ARGUMENT = re.compile(r"\b[a-z_]+=(?:\{[^}]*\}|'[^']*'|\w*)(?: \((--[^)]+)\)|, (--[a-z-]+))")
 #: Seconds between progress lines in a log.
 _PAUSE = 30.0
 _COMMANDS = ("score", "check", "audit", "review", "compare", "curve", "model", "watch")
@@ -80,8 +76,8 @@ class Log:
         if self.quiet and event not in _REASONS:
             return
         if self.json:
-            line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "text": text}
-            _print_error(_json_text(line | values))
+            time = datetime.now(UTC).isoformat(timespec="milliseconds")
+            _print_error(_json_text({"time": time, "event": event, "text": with_options(text), **values}))
         else:
             _print_error(f"{_PREFIXES.get(event, '')}{clean(text)}")
 
@@ -99,6 +95,7 @@ class Log:
 
     def note(self, text: str, *, write: bool = True) -> None:
         """Write a note once, and add it to the JSON summary; unless ``write``, only add it."""
+        text = with_options(text)
         if text not in self.notes:
             self.notes.append(text)
             if write:
@@ -221,7 +218,7 @@ class Program(click.Group):
                 messages.add(str(message))
                 self._write("warning", str(message))
                 if self.log is not None:
-                    self.log.warned.append(str(message))
+                    self.log.warned.append(with_options(str(message)))
 
         return show
 
@@ -232,23 +229,17 @@ def _text(error: Exception) -> str:
         return f"out of memory. {error}".strip()
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
-    return with_options(str(error))
+    return str(error)
 
 
 def with_options(text: str) -> str:
     """Return a message of the library with command-line options instead of Python arguments."""
-
-    def option(match: re.Match[str]) -> str:
-        if match[1] or match[2]:
-            return match[1] or f"--clusters {match[2]}"
-        return f"--{match[3].replace('_', '-')} {match[4] or match[5] or ''}".rstrip()
-
-    return _ARGUMENT.sub(option, text)
+    return _ARGUMENT.sub(lambda match: match[1] or match[2], text)
 
 
 def clean(text: str) -> str:
-    """Return text without characters that control a terminal."""
-    return text.translate(_CONTROL)
+    """Return text for a terminal: with options, and without characters that control it."""
+    return with_options(text).translate(_CONTROL)
 
 
 def _print_error(text: str) -> None:

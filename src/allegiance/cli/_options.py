@@ -151,65 +151,43 @@ def options(*groups: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return decorate
 
 
-class Budget(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A number of labels, such as 500, or a share, such as 5%."""
-
-    name = "budget"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Return a number, or the share as written."""
-        text = str(value).strip()
-        number = text.removesuffix("%")
-        if not (number.replace(".", "", 1).isdigit() and (text != number or number.isdigit())):
-            self.fail(f"{value!r} is neither a number of labels, such as 500, nor a share, such as 5%.", param, ctx)
-        return text if text != number else int(number)
+def budget(value: str) -> int | str:
+    """Return a number of labels, such as 500, or a share, such as 5%, as written."""
+    text = value.strip()
+    number = text.removesuffix("%")
+    if not (number.replace(".", "", 1).isdigit() and (text != number or number.isdigit())):
+        raise click.BadParameter(f"{value!r} is neither a number of labels, such as 500, nor a share, such as 5%.")
+    return text if text != number else int(number)
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Whole numbers, such as 2-10 or 2,3,5."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Return the numbers in ascending order."""
-        if isinstance(value, tuple):
-            return value
-        numbers: set[int] = set()
-        for part in str(value).split(","):
-            low, dash, high = (each.strip() for each in part.partition("-"))
-            if not low.isdigit() or (dash and not high.isdigit()):
-                self.fail(f"{value!r} is neither a list such as 2,3,5 nor a range such as 2-10.", param, ctx)
-            numbers.update(range(int(low), int(high or low) + 1))
-        if not numbers:
-            self.fail(f"{value!r} is an empty range.", param, ctx)
-        return tuple(sorted(numbers))
+def whole_numbers(value: str) -> tuple[int, ...]:
+    """Return whole numbers, such as 2-10 or 2,3,5, in ascending order."""
+    numbers: set[int] = set()
+    for part in value.split(","):
+        low, dash, high = (each.strip() for each in part.partition("-"))
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise click.BadParameter(f"{value!r} is neither a list such as 2,3,5 nor a range such as 2-10.")
+        numbers.update(range(int(low), int(high or low) + 1))
+    if not numbers:
+        raise click.BadParameter(f"{value!r} is an empty range.")
+    return tuple(sorted(numbers))
 
 
-class Separator(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    r"""One character, or \t."""
-
-    name = "separator"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the character."""
-        text = {"\\t": "\t", "tab": "\t"}.get(str(value), str(value))
-        if len(text) != 1:
-            self.fail(f"{value!r} is not one character, such as ';' or '\\t'.", param, ctx)
-        return text
+def separator(value: str) -> str:
+    r"""Return one character; a tab may be written as \t or tab."""
+    text = {"\\t": "\t", "tab": "\t"}.get(value, value)
+    if len(text) != 1:
+        raise click.BadParameter(f"{value!r} is not one character, such as ';' or '\\t'.")
+    return text
 
 
-class Encoding(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """The name of a text encoding."""
-
-    name = "encoding"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name if Python can decode text with it."""
-        try:
-            "".encode(str(value))
-        except (LookupError, ValueError):
-            self.fail(f"{value!r} is not a text encoding. Examples are utf-8, cp1252 and utf-16.", param, ctx)
-        return str(value)
+def encoding(value: str) -> str:
+    """Return the name of an encoding if Python can decode text with it."""
+    try:
+        "".encode(value)
+    except (LookupError, ValueError):
+        raise click.BadParameter(f"{value!r} is not a text encoding. Examples are utf-8, cp1252 and utf-16.") from None
+    return value
 
 
 DATA = [click.argument("data", nargs=-1, required=True)]
@@ -236,9 +214,9 @@ READING_OPTIONS = [
         help="Treat VALUE as missing, everywhere or in one COLUMN. Repeatable.",
     ),
     option(READING, "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"),
-    option(READING, "--sep", metavar="CHARACTER", type=Separator(), help="Column separator.  [default: detected]"),
+    option(READING, "--sep", metavar="CHARACTER", type=separator, help="Column separator.  [default: detected]"),
     option(
-        READING, "--encoding", metavar="NAME", type=Encoding(),
+        READING, "--encoding", metavar="NAME", type=encoding,
         help="Text encoding, such as cp1252.  [default: detected]",
     ),
     option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Lines before the header."),

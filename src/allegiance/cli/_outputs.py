@@ -15,8 +15,8 @@ import click
 
 from allegiance._core.json_values import json_value
 
-from ._app import Run, provenance
-from ._inputs import is_cells, read_cells
+from ._app import Run, finish, print_json, provenance, show
+from ._inputs import is_cells, open_input, read_cells
 
 if TYPE_CHECKING:
     from allegiance.io import Table
@@ -103,6 +103,27 @@ def check_inputs(run: Run, table: Table, *others: str) -> None:
     inputs = [path for path in (*table.files, run.trust.centers, run.trust.model) if path]
     for path in (*_paths(run).values(), *others):
         refuse_inputs(path, inputs)
+
+
+def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
+    """Check the outputs, and open the table; ``more`` holds options that only the command has."""
+    check_outputs(run)
+    table = open_input(run.reading, run.data, run.log)
+    check_inputs(run, table)
+    return table, RunRecord(run, table, **more)
+
+
+def finish_job(run: Run, record: RunRecord, rows: Any, n_rows: int, summary: dict[str, Any], text: str) -> int:
+    """Write the table of a command, and print its summary."""
+    write_rows(run.output.output, rows, run)
+    record.write(0, {"rows": n_rows})
+    finish(0)
+    if run.json:
+        print_json({**summary, "notes": run.log.notes, "output": run.output.output})
+    elif not run.log.quiet:
+        show(*text.splitlines(), err=run.output.output == "-")
+    run.log.end()
+    return 0
 
 
 class RunRecord:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allegiance._core.json_values import json_value
 
-from ._app import Run, provenance, show
+from ._app import Run, provenance, show, with_options
 from ._inputs import Points, ids_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def _collect_problems(summary: Summary, drivers: Drivers | None, plan: FeaturePl
     table = [finding for finding in plan.findings if finding.level == "warning"]
     known = {finding.kind for finding in table}
     flags = [] if drivers is None else [flag for flag in drivers.flags if flag.kind not in known]
-    return [*summary.problems, *dict.fromkeys(str(finding) for finding in (*table, *flags))]
+    texts = [*summary.problems, *map(str, table), *map(str, flags)]
+    return list(dict.fromkeys(map(with_options, texts)))
 
 
 def _source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
@@ -207,7 +208,7 @@ def print_facts(facts: Facts, run: Run) -> None:
     show("", *(f"{name:<9} {text}" for name, text in facts.source.items() if name != "columns"), err=err)
     show(*(f"  {line}" for line in facts.plan.describe(findings=False)[1:]), err=err)
     if run.log.verbose:
-        show(*summary.measurement_lines(), err=err)
+        show(*(f"{name:<12} {text}" for name, text in summary.measurement_facts().items()), err=err)
 
 
 def _cell(name: str, value: Any) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin, finish, print_json, show
-from ._inputs import load_points, make_clusterer, make_scorer, open_input, plan_or_raise
-from ._outputs import RunRecord, check_inputs, check_outputs, free_names, write_rows
+from ._app import begin
+from ._inputs import load_points, make_clusterer, make_scorer, plan_or_raise
+from ._outputs import finish_job, free_names, open_job
 
 EPILOG = """\b
 Examples:
@@ -51,10 +51,7 @@ def compare(**values: Any) -> int:
     needing = [name for name in algorithms if name not in opt.WITHOUT_K]
     if needing and clusters is None:
         raise click.UsageError(f"--algorithm {needing[0]} needs --clusters K.")
-    check_outputs(run)
-    table = open_input(run.reading, run.data, run.log)
-    check_inputs(run, table)
-    record = RunRecord(run, table, labels=names, algorithm=algorithms, clusters=clusters)
+    table, record = open_job(run, labels=names, algorithm=algorithms, clusters=clusters)
     if (code := record.skip_if_up_to_date()) is not None:
         return code
     plan = plan_or_raise(run, table, labels=list(names) or None)
@@ -75,21 +72,13 @@ def compare(**values: Any) -> int:
     output_names = free_names(whole.column_names, {name: name for name in frame.column_names})
     for name in frame.column_names:
         whole = whole.append_column(output_names[name], frame.column(name))
-    write_rows(run.output.output, whole, run)
-    record.write(0, {"rows": len(points.X)})
-    finish(0)
-    if run.json:
-        firm = comparison.n_firm
-        summary = {
-            "rows": len(points.X),
-            "best": comparison.best,
-            "firm_in_all": int((firm == len(comparison.names)).sum()),
-            "firm_in_none": int((firm == 0).sum()),
-            "candidates": comparison.candidates().to_dict(orient="records"),
-            "estimated_by": {name: result.summary().note for name, result in comparison.results.items()},
-        }
-        print_json({**summary, "notes": run.log.notes, "output": run.output.output})
-    elif not run.log.quiet:
-        show(*repr(comparison).splitlines(), err=run.output.output == "-")
-    run.log.end()
-    return 0
+    firm = comparison.n_firm
+    summary = {
+        "rows": len(points.X),
+        "best": comparison.best,
+        "firm_in_all": int((firm == len(comparison.names)).sum()),
+        "firm_in_none": int((firm == 0).sum()),
+        "candidates": comparison.candidates().to_dict(orient="records"),
+        "estimated_by": {name: result.summary().note for name, result in comparison.results.items()},
+    }
+    return finish_job(run, record, whole, len(points.X), summary, repr(comparison))

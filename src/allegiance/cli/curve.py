@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin, finish, print_json, show
-from ._inputs import load_points, make_clusterer, open_input, plan_or_raise
-from ._outputs import RunRecord, check_inputs, check_outputs, write_rows
+from ._app import begin
+from ._inputs import load_points, make_clusterer, plan_or_raise
+from ._outputs import finish_job, open_job
 
 EPILOG = """\b
 Examples:
@@ -23,7 +23,7 @@ Examples:
     opt.DATA,
     [
         opt.option(
-            opt.CLUSTERING, "--clusters", metavar="FROM-TO", type=opt.Numbers(), default="2-10", show_default=True,
+            opt.CLUSTERING, "--clusters", metavar="FROM-TO", type=opt.whole_numbers, default="2-10", show_default=True,
             help="Numbers of clusters to try: a range such as 2-10, or a list such as 2,3,5.",
         ),
         opt.option(
@@ -52,10 +52,7 @@ def curve(**values: Any) -> int:
     """
     numbers, algorithm = values.pop("clusters"), values["algorithm"]
     run = begin(values)
-    check_outputs(run)
-    table = open_input(run.reading, run.data, run.log)
-    check_inputs(run, table)
-    record = RunRecord(run, table, clusters=numbers, references=values["references"])
+    table, record = open_job(run, clusters=numbers, references=values["references"])
     if (code := record.skip_if_up_to_date()) is not None:
         return code
     plan = plan_or_raise(run, table)
@@ -75,14 +72,6 @@ def curve(**values: Any) -> int:
         verbose=run.log.progress,
     )
     frame = result.frame(like=points.columns)
-    write_rows(run.output.output, frame, run)
-    record.write(0, {"rows": len(points.X)})
-    finish(0)
-    if run.json:
-        summary = {"recommendation": result.recommendation, "best": result.best, "suggested": result.suggestion}
-        summary |= {"caveat": result.caveat, "curve": frame.to_pylist()}
-        print_json({**summary, "notes": run.log.notes, "output": run.output.output})
-    elif not run.log.quiet:
-        show(*repr(result).splitlines(), err=run.output.output == "-")
-    run.log.end()
-    return 0
+    summary = {"recommendation": result.recommendation, "best": result.best, "suggested": result.suggestion}
+    summary |= {"caveat": result.caveat, "curve": frame.to_pylist()}
+    return finish_job(run, record, frame, len(points.X), summary, repr(result))

@@ -83,7 +83,7 @@ Examples:
         opt.OUTPUT_OPTIONS[1],
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
         opt.option(
-            opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.Budget(),
+            opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.budget,
             help="List the first N labels to review.  [default: those that are not firm, at most 10]",
         ),
         opt.option(
@@ -367,10 +367,9 @@ def _compare_with_baseline(run: Run, result: _Result) -> Any:
         return None
     from allegiance.drift import compare_profiles
 
-    fitted = result.scorer.fitted_
-    if fitted.baseline is None or result.profile is None:
+    if result.scorer.fitted_.baseline is None or result.profile is None:
         return None
-    drift = compare_profiles(fitted, fitted.baseline, result.profile)
+    drift = compare_profiles(result.scorer, None, result.profile)
     for finding in drift.findings[:MAX_FINDINGS]:
         run.log.note(f"drift: {finding.sentence}.")
     return drift

@@ -90,10 +90,10 @@ def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: 
 
     table = open_input(run.reading, (file,), run.log)
     plan, notes = model_plan(scorer, saved, table)
-    fitted, rows = scorer.fitted_, Rows(table, plan, None)
-    profile = profile_table(fitted, rows)
+    rows = Rows(table, plan, None)
+    profile = profile_table(scorer.fitted_, rows)
     for note in dict.fromkeys((*notes, *plan.describe_gaps(rows.gaps))):
         run.log.note(f"{file}: {note}")
     if not profile.n_points:
         raise TableError(f"{file} has no rows.")
-    return compare_profiles(fitted, fitted.baseline, profile)
+    return compare_profiles(scorer, None, profile)

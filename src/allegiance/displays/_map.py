@@ -185,7 +185,7 @@ class AffinityMapDisplay(_Map):
             check_length(rows, len(result))
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
-            if X is not None and rows.shape[1] > 2 and result._how.influence.startswith("within"):
+            if X is not None and rows.shape[1] > 2 and result._measurement.influence.startswith("within"):
                 rows = standardize(rows)  # closeness takes no notice of units
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names

@@ -3,7 +3,7 @@
 from ._calibrate import calibrate_fitted as calibrate_fitted
 from ._calibrate import stability_score as stability_score
 from ._fit import Chunk as Chunk
-from ._fit import Fit as Fit
+from ._fit import FitResult as FitResult
 from ._fit import InMemory as InMemory
 from ._fit import Specification as Specification
 from ._fit import fit as fit

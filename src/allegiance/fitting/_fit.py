@@ -138,7 +138,7 @@ class InMemory:
         return total
 
 
-class Fit(NamedTuple):
+class FitResult(NamedTuple):
     """A fitted object, and intermediate results for scoring the training points."""
 
     fitted: Fitted
@@ -150,7 +150,9 @@ class Fit(NamedTuple):
     """Rows to calibrate with; None without calibration."""
 
 
-def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None) -> Fit:
+def fit(
+    specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None
+) -> FitResult:
     """Fit to data in chunks.
 
     Labeled data is read once for the clusters and their means; "within" reads it again for the covariance (twice
@@ -169,7 +171,7 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
     # Unlabeled rows get the nearest center; weights move the borders between centers.
     by_nearest = not training.has_labels or (not chunks.has_labels and specification.weights is not None)
     last = training.chunks.total(partial(training.last_pass, diagram, located, by_nearest))
-    extent = last.extent.plus(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
+    extent = last.extent.merge(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
         specification=specification,
         columns=columns,
@@ -180,7 +182,7 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
         clusterer=clusterer,
     )
     _ = fitted.engine  # raises if the engine cannot measure this tessellation
-    return Fit(fitted, last.codes, last.located, last.sample)
+    return FitResult(fitted, last.codes, last.located, last.sample)
 
 
 class _Training:
@@ -341,7 +343,7 @@ class _Clusters(NamedTuple):
     ranges: tuple[FloatArray, FloatArray] | None
     """The minimum and maximum (k, d) over the members; None if not needed."""
 
-    def plus(self, other: _Clusters) -> _Clusters:
+    def merge(self, other: _Clusters) -> _Clusters:
         """Return the clusters of both sets of rows."""
         classes = merge_classes(self.classes, other.classes)
         k, mine, theirs = classes.size, *(positions_of(each.classes, classes) for each in (self, other))
@@ -350,7 +352,7 @@ class _Clusters(NamedTuple):
         sizes[theirs] += other.sizes
         sums = ranges = None
         if self.sums is not None and other.sums is not None:
-            sums = self.sums.among(k, mine).plus(other.sums.among(k, theirs))
+            sums = self.sums.among(k, mine).merge(other.sums.among(k, theirs))
         if self.ranges is not None and other.ranges is not None:
             d = self.ranges[0].shape[1]
             ranges = np.full((k, d), np.inf), np.full((k, d), -np.inf)
@@ -388,12 +390,12 @@ class _LastPass(NamedTuple):
     codes: IntArray | None = None
     located: Located | None = None
 
-    def plus(self, other: _LastPass) -> _LastPass:
+    def merge(self, other: _LastPass) -> _LastPass:
         """Return the results for both sets of rows."""
         return _LastPass(
-            self.extent.plus(other.extent),
-            Lazy.known(self.members.value.plus(other.members.value)),
-            None if self.sample is None or other.sample is None else self.sample.plus(other.sample),
+            self.extent.merge(other.extent),
+            Lazy.known(self.members.value.merge(other.members.value)),
+            None if self.sample is None or other.sample is None else self.sample.merge(other.sample),
         )
 
 

@@ -26,7 +26,7 @@ from allegiance.engines import (
     measure_blocks,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness, join_results
+from allegiance.results import AffinityResult, FrameLike, Measurement, Ranks, distance_and_closeness, join_results
 
 from ._inputs import Columns, without_feature_names
 from ._labels import NOISE, Labels, align, labels_of
@@ -198,7 +198,7 @@ class Fitted:
             label=labels_of(codes, self.classes),
             classes=self.classes,
             _residual=located.residual,
-            _how=self.how(started),
+            _measurement=self.measurement(started),
             _codes=codes,
             _distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
             _members=self.members,
@@ -212,10 +212,10 @@ class Fitted:
         located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
 
-    def how(self, started: float) -> HowMeasured:
+    def measurement(self, started: float) -> Measurement:
         """Return the settings of the measurement, for the record."""
         specification = self.specification
-        return HowMeasured(
+        return Measurement(
             influence=specification.describe_influence(),
             domain=specification.domain.describe(),
             engine=specification.engine.describe(),

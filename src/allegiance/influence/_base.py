@@ -96,7 +96,7 @@ class Diagram(Protocol):
 class Summary(Protocol):
     """Something computed from rows that can be merged with the same from other rows."""
 
-    def plus(self, other: Any) -> Self:
+    def merge(self, other: Any) -> Self:
         """Return what both sets of rows give together."""
 
 
@@ -199,9 +199,9 @@ class SpreadSums(NamedTuple):
         """(k,) sums of the divergences."""
         return self.sums.values[:, 0]
 
-    def plus(self, other: SpreadSums) -> SpreadSums:
+    def merge(self, other: SpreadSums) -> SpreadSums:
         """Return the sums over both sets of points."""
-        return SpreadSums(self.sizes + other.sizes, self.sums.plus(other.sums))
+        return SpreadSums(self.sizes + other.sizes, self.sums.merge(other.sums))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,7 +210,7 @@ class Weights(Parameters):
 
     Parameters
     ----------
-    of
+    values
         "size": the share ``|C_i| / n`` of the points. "density": the share of ``|C_i| / s_i^(r/2)`` in their sum, where
         s_i is the mean divergence of the cluster's points from its representative and r the dimension in which volume
         is measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
@@ -231,7 +231,7 @@ class Weights(Parameters):
     (array([0.15, 0.84, 0.01]), array([0.15, 0.85, 0.  ]))
     """
 
-    of: Any
+    values: Any
     scale: float | str = 1.0
     query: float | None = None
 
@@ -246,8 +246,8 @@ class Weights(Parameters):
 
     def check(self) -> None:
         """Raise unless kind, scale and the weight of a point make sense."""
-        if isinstance(self.of, str):
-            check_choice(self.of, "weights", ("size", "density"))
+        if isinstance(self.values, str):
+            check_choice(self.values, "weights", ("size", "density"))
         if isinstance(self.scale, str):
             check_choice(self.scale, "scale of Weights", ("auto",))
         else:
@@ -260,9 +260,9 @@ class Weights(Parameters):
         k = sums.sizes.size
         n = max(float(sums.sizes.sum()), 1.0)
         mean_spread = float(sums.spread.sum()) / n
-        if isinstance(self.of, str):
+        if isinstance(self.values, str):
             dim = diagram.positions.shape[1]
-            raw = sums.sizes / n if self.of == "size" else _densities(sums, mean_spread, dim)
+            raw = sums.sizes / n if self.values == "size" else _densities(sums, mean_spread, dim)
         else:
             raw = self._given(k)
         factor = mean_spread if isinstance(self.scale, str) else self.scale
@@ -275,7 +275,7 @@ class Weights(Parameters):
         return weighted
 
     def _given(self, k: int) -> FloatArray:
-        raw = real_array("weights", self.of, 1)
+        raw = real_array("weights", self.values, 1)
         if raw.shape != (k,):
             raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: must be equal.")
         if not np.isfinite(raw).all():
@@ -284,7 +284,7 @@ class Weights(Parameters):
 
     def describe(self) -> str:
         """Say in a few words what the weights are."""
-        return f"weights {self.of if isinstance(self.of, str) else 'given'}"
+        return f"weights {self.values if isinstance(self.values, str) else 'given'}"
 
 
 def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:

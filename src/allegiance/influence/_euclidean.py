@@ -194,10 +194,10 @@ class ScatterSums(NamedTuple):
     resolution: float
     """The relative deviation below which a column varies by rounding only."""
 
-    def plus(self, other: ScatterSums) -> ScatterSums:
+    def merge(self, other: ScatterSums) -> ScatterSums:
         """Return the sums over both sets of points."""
-        products: Any = self.products.plus(cast("Any", other.products))
-        squares: Any = None if self.squares is None else self.squares.plus(cast("Any", other.squares))
+        products: Any = self.products.merge(cast("Any", other.products))
+        squares: Any = None if self.squares is None else self.squares.merge(cast("Any", other.squares))
         return ScatterSums(self.sizes + other.sizes, products, squares, max(self.resolution, other.resolution))
 
     def whitening(self, centers: FloatArray, *, symmetric: bool) -> FloatArray:
@@ -285,7 +285,7 @@ def scatter_sums(
 
     with on_one_thread():
         for_row_blocks(work, X.shape[0], threads, products=X.shape[0] * d * d, blocks_per_thread=1)
-    products, squares = (reduce(type(sums[0]).plus, sums) for sums in zip(*parts.values(), strict=True))
+    products, squares = (reduce(type(sums[0]).merge, sums) for sums in zip(*parts.values(), strict=True))
     return ScatterSums(sizes, products, squares, resolution)
 
 
@@ -332,7 +332,7 @@ def _sparse_squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> 
         sums.append(_exact_sum(entries))
     # Entries of zero are not listed: their squared residuals are those of the centers, as often as they are absent.
     top, digits = ExactSums.of(centers**2, np.arange(len(centers)), len(centers))
-    return reduce(ExactSums.plus, [*sums, ExactSums(top, (digits * absent).sum(axis=1, keepdims=True))])
+    return reduce(ExactSums.merge, [*sums, ExactSums(top, (digits * absent).sum(axis=1, keepdims=True))])
 
 
 def _scales(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -261,12 +261,13 @@ def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request
     return table.append_column(ORDER, pa.array(order[numbers]))
 
 
-def first_rows(tables: Sequence[pa.Table], n: int) -> pa.Table | None:
-    """Return the first ``n`` rows of several review lists; the sort is stable."""
-    if not tables:
+def first_rows(lists: Iterable[pa.Table | None], request: ReviewRequest | None) -> pa.Table | None:
+    """Return the first rows of several review lists; None if no list was requested. The sort is stable."""
+    tables = [table for table in lists if table is not None]
+    if request is None or not tables:
         return None
     whole = pa.concat_tables(tables)
-    return whole.take(pc.sort_indices(whole, sort_keys=[(ORDER, "ascending")])[:n])
+    return whole.take(pc.sort_indices(whole, sort_keys=[(ORDER, "ascending")])[: request.size])
 
 
 def profile_table(fitted: Fitted, rows: Rows, start: int = 0, stop: int | None = None) -> Profile:

@@ -209,7 +209,7 @@ def _summarize(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int)
 
 
 def _plus(first: AnySummary, second: AnySummary) -> AnySummary:
-    return first.plus(second)
+    return first.merge(second)
 
 
 def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:

@@ -147,7 +147,7 @@ def propose(
         else:
             columns.append(_feature(stats, category, impute))
         if unfit and name in requested and name not in roles:
-            text = f"column {name!r} {unfit}. Leave it out of features=, or drop it."
+            text = f"column {name!r} {unfit}. Leave it out of features= (--features), or drop it."
             problems.append(Finding("column", (name,), text, quote_option("--drop", [name]), "error"))
     _choose_id(columns, profile, requested, ids)
     duplicates = [] if raw else _drop_copies(columns, source, profile, requested)

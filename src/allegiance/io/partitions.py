@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from allegiance._core.validation import require
+from allegiance.results import Summary
 
 from .files import TEMPORARY, TableError, filesystem_of, is_url, read_file, stamp, write_whole
 from .sinks import Sink, open_sink
@@ -38,14 +39,14 @@ class Partition(NamedTuple):
     """The row after its last one; None for the end of the file."""
 
 
-class FinishedPart(NamedTuple):
-    """The record of a finished part."""
+class ScoredPart(NamedTuple):
+    """The rows of a finished part."""
 
     rows: int
-    summary: str
-    """The summary of its rows, as JSON."""
+    """Their number."""
+    summary: Summary
     review: pa.Table | None
-    """Its first rows to review."""
+    """The first ones to review, if a list was requested."""
 
 
 def is_folder(path: str) -> bool:
@@ -95,7 +96,7 @@ def _shared_length(paths: Sequence[Sequence[str]]) -> int:
 
 
 class PartitionedSink:
-    """A folder of output files, each with a record of the run that wrote it.
+    """A folder of Parquet files, each with a record of the run that wrote it.
 
     A part is finished when its record belongs to this run, and the file has the recorded size. Files appear
     complete or not at all, so a run may be killed at any time and started again.
@@ -107,24 +108,23 @@ class PartitionedSink:
     if_exists
         How to treat parts of another run: "error" raises, "update" replaces them, "replace" also replaces finished
         parts of this run.
-    ending
-        The format of the files.
     metadata
         As in :func:`allegiance.io.open_sink`.
     """
+
+    #: The format of the files.
+    format = "parquet"
 
     def __init__(
         self,
         folder: str | os.PathLike[str],
         *,
         if_exists: str = "error",
-        ending: str = ".parquet",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = os.fspath(folder).rstrip("/" + os.sep) + "/"
-        self.if_exists, self._ending, self._metadata = if_exists, ending, metadata
+        self.if_exists, self._metadata = if_exists, metadata
         self._stack = ExitStack()
-        open_sink(f"part{ending}", force=True)  # raises if the ending is unknown
         if is_url(self.path):
             filesystem_of(self.path)
         elif os.path.isdir(self.path) and not os.path.isdir(self.path + RECORDS) and os.listdir(self.path):
@@ -132,14 +132,9 @@ class PartitionedSink:
         elif os.path.exists(self.path.rstrip("/")) and not os.path.isdir(self.path):
             raise TableError(f"{self.path} is a file: name a folder.")
 
-    @property
-    def format(self) -> str:
-        """The format of the files."""
-        return open_sink(f"part{self._ending}", force=True).format
-
     def check(self, fields: Any) -> None:
         """Raise if the format cannot store a column."""
-        open_sink(f"part{self._ending}", force=True).check(fields)
+        open_sink("part.parquet", force=True).check(fields)
 
     def __enter__(self) -> PartitionedSink:
         if not is_url(self.path):
@@ -162,10 +157,10 @@ class PartitionedSink:
 
     def file_of(self, part: Partition) -> str:
         """Return the output path of a part."""
-        return f"{self.path}{part.name}{self._ending}"
+        return f"{self.path}{part.name}.parquet"
 
-    def find(self, part: Partition, run: Mapping[str, Any]) -> FinishedPart | None:
-        """Return the record of a finished part of this run, or None if the part must be written."""
+    def find(self, part: Partition, run: Mapping[str, Any], empty: Summary) -> ScoredPart | None:
+        """Return a part that this run has finished, or None if it must be written; ``empty`` summarizes no rows."""
         if self.if_exists == "replace":
             return None
         file = self.file_of(part)
@@ -183,7 +178,7 @@ class PartitionedSink:
             if same and values["size"] == size:
                 review = values["review"]
                 rows = None if review is None else pa.ipc.open_stream(base64.b64decode(review)).read_all()
-                return FinishedPart(values["rows"], values["summary"], rows)
+                return ScoredPart(values["rows"], empty.from_json(values["summary"]), rows)
         except (ValueError, KeyError, TypeError, pa.ArrowException):
             pass
         if self.if_exists == "error" and size is not None:
@@ -198,21 +193,21 @@ class PartitionedSink:
         write_whole(self._record_of(part), json.dumps({"run": self._digest(part, run), "size": None}).encode())
         return open_sink(self.file_of(part), force=True, metadata=self._metadata)
 
-    def finish(self, part: Partition, run: Mapping[str, Any], rows: int, summary: str, review: pa.Table | None) -> None:
+    def finish(self, part: Partition, run: Mapping[str, Any], done: ScoredPart) -> None:
         """Write the record of a part after its file is complete."""
         packed = None
-        if review is not None:
+        if done.review is not None:
             buffer = pa.BufferOutputStream()
-            with pa.ipc.new_stream(buffer, review.schema) as writer:
-                writer.write_table(review)
+            with pa.ipc.new_stream(buffer, done.review.schema) as writer:
+                writer.write_table(done.review)
             packed = base64.b64encode(buffer.getvalue().to_pybytes()).decode()
         values = {
             "run": self._digest(part, run),
             "source": part.table.where,
             "start": part.start,
-            "rows": rows,
+            "rows": done.rows,
             "size": _size(self.file_of(part)),
-            "summary": summary,
+            "summary": done.summary.to_json(),
             "review": packed,
         }
         write_whole(self._record_of(part), json.dumps(values).encode())

@@ -416,7 +416,10 @@ def model_id(fitted: Fitted, plan: FeaturePlan | None = None) -> str:
         "trust_map": fitted.trust_map,
     }
     state = {name: encode(value, name) for name, value in parts.items()}
-    state |= {"how": repr(replace(fitted.how(0.0), seconds=0.0)), "preparation": repr(fitted.columns.preparation)}
+    state |= {
+        "how": repr(replace(fitted.measurement(0.0), seconds=0.0)),
+        "preparation": repr(fitted.columns.preparation),
+    }
     # Clusterers without predict give new points the label of the nearest representative.
     clusterer = fitted.clusterer if hasattr(fitted.clusterer, "predict") else None
     state["clusterer"] = encode_clusterer(clusterer) or repr(clusterer)

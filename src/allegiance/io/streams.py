@@ -27,7 +27,7 @@ from allegiance.results import AffinityResult, Summary
 
 from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, fitted_of, profile_table, rows_for
 from .files import TableError, refuse_inputs
-from .partitions import Partition, PartitionedSink, is_folder, list_partitions
+from .partitions import Partition, PartitionedSink, ScoredPart, is_folder, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
 from .saved import Model, model_id
@@ -203,14 +203,14 @@ def score_rows(
         # Fail before the work if the output cannot store a column.
         output.check(table.schema.field(name) for name in rows.keep)
     empty, resumed, skipped = score(rows.empty_batch()), 0, dict[str, str]()
-    parts: list[_Done] = []
+    parts: list[ScoredPart] = []
     with (
         output if isinstance(output, PartitionedSink) else nullcontext(),
         _workers(score, executor, points) as score_all,
         progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
     ):
 
-        def write(some: Rows, sink: Sink | None, start: int = 0, stop: int | None = None) -> _Done:
+        def write(some: Rows, sink: Sink | None, start: int = 0, stop: int | None = None) -> ScoredPart:
             return _write(score_all(some.batches(batch_rows, start, stop)), sink, score, empty, advance)
 
         if not isinstance(output, PartitionedSink):
@@ -219,13 +219,12 @@ def score_rows(
         else:
             run = _describe(rows, score)
             for part in _check_partitions(table, output):
-                earlier = output.find(part, run)
+                earlier = output.find(part, run, empty.summary)
                 if earlier is not None:
-                    summary = empty.summary.from_json(earlier.summary)
                     if score.plan is not None:
                         profile = profile_table(fitted, rows.within(part.table), part.start, part.stop)
-                        summary = replace(summary, extras={"profile": profile})
-                    parts.append(_Done(earlier.rows, summary, earlier.review))
+                        earlier = earlier._replace(summary=replace(earlier.summary, extras={"profile": profile}))
+                    parts.append(earlier)
                     resumed += earlier.rows
                     advance(earlier.rows)
                     continue
@@ -236,20 +235,14 @@ def score_rows(
                         raise
                     skipped[part.table.where] = str(error)
                     continue
-                output.finish(part, run, done.rows, done.summary.to_json(), done.review)
+                output.finish(part, run, done)
                 parts.append(done)
     summary = reduce(add, (part.summary for part in parts), empty.summary)
     n_rows = sum(part.rows for part in parts)
     if points is None:
         fitted.warn_if_imprecise(summary.imprecise, n_rows)
-    review = _merge_reviews([part.review for part in parts], score)
+    review = first_rows([part.review for part in parts], score.review)
     return StreamSummary(n_rows, resumed, time.perf_counter() - started, summary, review, skipped)
-
-
-class _Done(NamedTuple):
-    rows: int
-    summary: Summary
-    review: pa.Table | None
 
 
 def _write(
@@ -258,24 +251,19 @@ def _write(
     score: BatchScorer,
     empty: ScoredBatch,
     advance: Callable[[int], None],
-) -> _Done:
+) -> ScoredPart:
     """Write scored batches to one file, and merge their summaries and review lists."""
     n_rows, summary, review = 0, empty.summary, empty.review
     with sink if sink is not None else nullcontext():
         for batch in scored:
             n_rows, summary = n_rows + batch.rows.num_rows, summary + batch.summary
-            review = _merge_reviews([review, batch.review], score)
+            review = first_rows([review, batch.review], score.review)
             if sink is not None:
                 sink.write(batch.rows)
             advance(batch.n_read)
         if sink is not None and not n_rows:
             sink.write(empty.rows)
-    return _Done(n_rows, summary, review)
-
-
-def _merge_reviews(lists: Sequence[pa.Table | None], score: BatchScorer) -> pa.Table | None:
-    """Return the first rows of several review lists; None if no list was requested."""
-    return None if score.review is None else first_rows([each for each in lists if each is not None], score.review.size)
+    return ScoredPart(n_rows, summary, review)
 
 
 def _check_partitions(table: Table, output: PartitionedSink) -> list[Partition]:
@@ -382,7 +370,7 @@ class StreamChunks:
                 start += X.shape[0]
                 advance(X.shape[0])
                 if summary is not None:
-                    total = summary if total is None else total.plus(summary)
+                    total = summary if total is None else total.merge(summary)
         if total is None:
             raise TableError(f"{self._where} has no rows.")
         return total
@@ -490,6 +478,7 @@ def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
     most = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
     sample = rows.sample(max(n_clusters, min(most, _SAMPLE_NUMBERS // max(len(rows.names), 1))))
     if len(sample) < n_clusters:
-        raise TableError(f"{rows.table.where} has {len(sample)} rows, fewer than n_clusters={n_clusters} (--clusters).")
+        wanted = f"n_clusters={n_clusters} (--clusters {n_clusters})"
+        raise TableError(f"{rows.table.where} has {len(sample)} rows, fewer than {wanted}.")
     seed32 = int(stream(seed, *b"k-means start").integers(2**31))
     return sample, KMeans(n_clusters, n_init=10, random_state=seed32).fit(sample)

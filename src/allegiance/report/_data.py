@@ -101,7 +101,7 @@ def group_points(result: AffinityResult) -> Groups:
         place=place,
         code=np.where(result._noise, k, place[result._codes]),
         # A sum may round to just above 1.
-        values=np.minimum(result._values, 1.0),
+        values=np.minimum(result._trust_or_affinity, 1.0),
         word="trust" if result._calibrated else "own affinity",
     )
 
@@ -129,7 +129,9 @@ def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
         for kind, size in enumerate((MAX_DOUBTFUL, MAX_FIRM, MAX_NOISE), start=1):
             others = np.flatnonzero(members[kind - 1] & (kinds == 255))
             if others.size > size:
-                others = stream(result._how.seed, _STREAM, kind).choice(others, size, replace=False, shuffle=False)
+                others = stream(result._measurement.seed, _STREAM, kind).choice(
+                    others, size, replace=False, shuffle=False
+                )
             kinds[others] = kind
     rows = np.concatenate([np.flatnonzero(noise)[::-1], order[::-1]])
     rows = rows[kinds[rows] < 255]

@@ -91,9 +91,9 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
     if rows.shape[1] == 2 or rows.shape[0] < 4:
         labels = (names[0], names[1])
         return [*choices, Projection(", ".join(labels), dense(rows[:, :2]), labels, f"{names[0]} and {names[1]}")]
-    if inputs.features is not None and result._how.influence.startswith("within"):  # it ignores units
+    if inputs.features is not None and result._measurement.influence.startswith("within"):  # it ignores units
         rows, subject = standardize(rows), f"{subject}, standardized"
-    components, shares = _principal_components(rows, _COMPONENTS, result._how.seed)
+    components, shares = _principal_components(rows, _COMPONENTS, result._measurement.seed)
     if inputs.features is not None and (axes := _discriminant_axes(components, result)) is not None:
         labels = ("first discriminant axis", "second discriminant axis")
         caption = "the two directions in the columns that separate the clusters best"

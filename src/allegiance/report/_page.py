@@ -509,7 +509,7 @@ def method_facts(result: AffinityResult) -> dict[str, str]:
     return {
         "trust": trust,
         **({} if result._trust_map is None else {"clusterer": result._trust_map.note}),
-        **result.summary().measurement(),
-        "precision": f"95% intervals within ±{result._how.eps:g} requested (eps)",
+        **result.summary().measurement_facts(),
+        "precision": f"95% intervals within ±{result._measurement.eps:g} requested (eps)",
         "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
     }

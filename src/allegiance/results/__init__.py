@@ -3,7 +3,7 @@
 from allegiance.notebook import count
 
 from ._frames import FrameLike
-from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, join_results, review_count, review_rows
+from ._result import AffinityResult, Measurement, Ranks, distance_and_closeness, join_results, review_count, review_rows
 from ._summary import (
     ATYPICAL,
     FIRM,
@@ -22,7 +22,7 @@ __all__ = [
     "AffinityResult",
     "ClusterFigures",
     "FrameLike",
-    "HowMeasured",
+    "Measurement",
     "Ranks",
     "Summary",
     "check_names",

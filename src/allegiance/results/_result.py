@@ -35,7 +35,7 @@ _ROWS = 8192
 
 
 @dataclass(frozen=True)
-class HowMeasured:
+class Measurement:
     """How the affinities were measured."""
 
     influence: str
@@ -161,7 +161,7 @@ class AffinityResult(CardMixin):
     classes: AnyArray
     _empty_cell: BoolArray
     _residual: FloatArray
-    _how: HowMeasured
+    _measurement: Measurement
     _codes: IntArray
     _distances: Lazy[tuple[FloatArray, FloatArray]]
     _members: Lazy[MemberDistances] | None
@@ -250,14 +250,14 @@ class AffinityResult(CardMixin):
         return verdicts_of(self.trust, self._noise)
 
     @property
-    def _values(self) -> FloatArray:
+    def _trust_or_affinity(self) -> FloatArray:
         """(n,) trust or, without calibration, own affinity; NaN for noise."""
         return np.where(self._noise, np.nan, self.trust if self._calibrated else self.own_affinity)
 
     @cached_property
     def _verdicts(self) -> AnyArray:
         """(n,) the verdict or, without calibration, the same rule applied to own affinity: for pictures."""
-        return verdicts_of(self._values, self._noise)
+        return verdicts_of(self._trust_or_affinity, self._noise)
 
     @property
     def replication(self) -> float:
@@ -275,7 +275,7 @@ class AffinityResult(CardMixin):
         if self._audited is not None:
             return self._audited
         if self._trust_map is None:
-            return self._values
+            return self._trust_or_affinity
         return self._trust_map.ranking(self._ranks.own, self._closeness, self._codes, self._distance)
 
     @property
@@ -352,7 +352,7 @@ class AffinityResult(CardMixin):
         """
         names = ["replication", "replication_low", "replication_high", "firm", "borderline", "doubtful"]
         names = ["points", *(names if self._calibrated else ["own_affinity", "stable"]), "rival"]
-        lines = self.summary().worst_first()
+        lines = self.summary()._worst_first()
         noise = -1 if self.classes.dtype.kind in "iufb" else "-1"
         columns: dict[str, Any] = {"cluster": [noise if line.name is None else line.name for line in lines]}
         columns |= {name: [getattr(line, name) for line in lines] for name in names}
@@ -587,7 +587,7 @@ class AffinityResult(CardMixin):
 
     def _count_imprecise(self) -> int:
         """Return how many points have an affinity whose 95% interval is wider than requested."""
-        eps = self._how.eps
+        eps = self._measurement.eps
         if self._top_ranks is not None:
             return int((Z95 * self._top_ranks.worst_error > eps).sum())
         # Looking at all numbers at once is much faster than row by row, and usually enough.
@@ -618,7 +618,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
 
     return replace(
         first,
-        _how=replace(first._how, seconds=sum(part._how.seconds for part in parts)),
+        _measurement=replace(first._measurement, seconds=sum(part._measurement.seconds for part in parts)),
         _distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
         _frame_like=frame,
         **arrays,

@@ -16,7 +16,7 @@ from allegiance.engines import Z95, engine_names
 from allegiance.notebook import Card, CardMixin, Cell, count, histogram_picture, share_bar, text_table
 
 if TYPE_CHECKING:
-    from ._result import AffinityResult, HowMeasured
+    from ._result import AffinityResult, Measurement
 
 FIRM, BORDERLINE, DOUBTFUL, NOISE_VERDICT = "firm", "borderline", "doubtful", "noise"
 #: All verdicts, from the most to the least trusted.
@@ -84,14 +84,9 @@ class Summary(CardMixin):
         (k + 1, k) how often each cluster is the rival of a point that is not firm.
     review
         The first labels to review: one dict per label, with its row, label, trust, verdict, rival, priority and reason.
-    engines
-        The number of points that each engine measured.
-    undecided, empty_cells, imprecise
-        The number of points too close to one half to call stable or not, without territory, and measured less precisely
-        than requested.
-    worst_error
-        The largest standard error of any affinity.
-    how
+    imprecise
+        The number of points measured less precisely than requested.
+    measurement
         How the affinities were measured.
     extras
         Further summaries of the same points by name, such as a drift profile; they are merged with ``+``.
@@ -101,12 +96,15 @@ class Summary(CardMixin):
     counts: IntArray
     rivals: IntArray
     review: list[dict[str, Any]]
-    engines: dict[str, int]
-    undecided: int
-    empty_cells: int
     imprecise: int
-    worst_error: float
-    how: HowMeasured
+    measurement: Measurement
+    _engines: dict[str, int]
+    """The number of points that each engine measured."""
+    _undecided: int
+    """The number of points too close to one half to call stable or not."""
+    _empty_cells: int
+    _worst_error: float
+    """The largest standard error of any affinity."""
     extras: Mapping[str, Any] = field(default_factory=dict)
     _histogram: IntArray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     _own_sums: list[int] = field(default_factory=list)
@@ -130,18 +128,18 @@ class Summary(CardMixin):
         weak = verdicts != FIRM
         pairs = rows[weak] * k + ranks.rival[weak]
         engines, numbers = np.unique(result._engine_codes, return_counts=True)
-        values = result._values
+        values = result._trust_or_affinity
         return cls(
             classes=result.classes,
             counts=count_by_cluster(result._codes, k, flags),
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
             review=result._review_rows(REVIEW_HEAD),
-            engines=dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True)),
-            undecided=_count_undecided(ranks.largest, ranks.largest_error),
-            empty_cells=int(result._empty_cell.sum()),
+            _engines=dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True)),
+            _undecided=_count_undecided(ranks.largest, ranks.largest_error),
+            _empty_cells=int(result._empty_cell.sum()),
             imprecise=result._count_imprecise(),
-            worst_error=float(ranks.worst_error.max(initial=0.0)),
-            how=result._how,
+            _worst_error=float(ranks.worst_error.max(initial=0.0)),
+            measurement=result._measurement,
             _histogram=np.histogram(values[~np.isnan(values)], bins=_BINS, range=(0.0, 1.0))[0],
             _own_sums=exact_sums(rows, ranks.own, k + 1),
             _trust_sums=exact_sums(rows, np.nan_to_num(result.trust), k + 1) if result._calibrated else None,
@@ -166,13 +164,13 @@ class Summary(CardMixin):
             counts=self.counts + other.counts,
             rivals=self.rivals + other.rivals,
             review=list(head)[:REVIEW_HEAD],
-            engines={name: self.engines.get(name, 0) + other.engines.get(name, 0) for name in
-                     sorted({*self.engines, *other.engines})},
-            undecided=self.undecided + other.undecided,
-            empty_cells=self.empty_cells + other.empty_cells,
+            _engines={name: self._engines.get(name, 0) + other._engines.get(name, 0) for name in
+                     sorted({*self._engines, *other._engines})},
+            _undecided=self._undecided + other._undecided,
+            _empty_cells=self._empty_cells + other._empty_cells,
             imprecise=self.imprecise + other.imprecise,
-            worst_error=max(self.worst_error, other.worst_error),
-            how=replace(self.how, seconds=self.how.seconds + other.how.seconds),
+            _worst_error=max(self._worst_error, other._worst_error),
+            measurement=replace(self.measurement, seconds=self.measurement.seconds + other.measurement.seconds),
             extras={name: self.extras[name] + other.extras[name] for name in self.extras if name in other.extras},
             _histogram=self._histogram + other._histogram,
             _own_sums=_add(self._own_sums, other._own_sums),
@@ -181,17 +179,17 @@ class Summary(CardMixin):
 
     def to_json(self) -> str:
         """Return the numbers as text, to be kept with the scores that they summarize; ``extras`` are left out."""
-        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        return json.dumps(arrays | {name: getattr(self, name) for name in _PLAIN} | {"seconds": self.how.seconds},
-                          default=_plain)  # fmt: skip
+        values = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        values |= {name: getattr(self, name) for name in _PLAIN} | {"seconds": self.measurement.seconds}
+        return json.dumps(values, default=_plain)
 
     def from_json(self, text: str | bytes) -> Summary:
         """Return the summary that :meth:`to_json` wrote; this one is any summary of the same scorer."""
         values: dict[str, Any] = json.loads(text)
-        how = replace(self.how, seconds=values.pop("seconds"))
+        how = replace(self.measurement, seconds=values.pop("seconds"))
         for name, width in zip(_ARRAYS, (6, self.classes.size, None), strict=True):
             values[name] = np.array(values[name], dtype=np.int64).reshape((-1,) if width is None else (-1, width))
-        return replace(self, how=how, extras={}, **values)
+        return replace(self, measurement=how, extras={}, **values)
 
     @property
     def n_points(self) -> int:
@@ -250,39 +248,23 @@ class Summary(CardMixin):
     @property
     def clusters(self) -> list[ClusterFigures]:
         """The clusters in the order of ``classes``, then the noise, if there is any."""
-        k = self.classes.size
-        points, own = self.counts[:, 0], np.array([total / _ONE for total in self._own_sums])
-        share = intervals = np.full((k, 2), np.nan)[:, 0]
+        k, points = self.classes.size, self.counts[:, 0]
+        # Replication, its interval, and own affinity; NaN for noise.
+        shares = np.full((k + 1, 4), np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
-            own = own / points
+            shares[:k, 3] = _from_units(self._own_sums[:k]) / points[:k]
             if self._trust_sums is not None and self._trust_map is not None:
-                share = np.array([total / _ONE for total in self._trust_sums[:k]]) / points[:k]
+                shares[:k, 0] = _from_units(self._trust_sums[:k]) / points[:k]
                 if not self._audited:
-                    intervals = self._trust_map.cluster_intervals(share)
-        lines = []
-        for row in range(k + bool(points[-1])):
-            number, firm, borderline, doubtful, stable, atypical = self.counts[row].tolist()
-            is_cluster, rivals = row < k, self.rivals[row]
-            low, high = intervals[row] if is_cluster and np.ndim(intervals) == 2 else (np.nan, np.nan)
-            lines.append(
-                ClusterFigures(
-                    name=self.classes[row] if is_cluster else None,
-                    points=number,
-                    replication=float(share[row]) if is_cluster else np.nan,
-                    replication_low=float(low),
-                    replication_high=float(high),
-                    own_affinity=float(own[row]) if is_cluster else np.nan,
-                    firm=firm,
-                    borderline=borderline,
-                    doubtful=doubtful,
-                    stable=stable,
-                    atypical=atypical,
-                    rival=self.classes[rivals.argmax()] if rivals.any() else None,
-                )
-            )
-        return lines
+                    shares[:k, 1:3] = self._trust_map.cluster_intervals(shares[:k, 0])
+        rivals = [self.classes[row.argmax()] if row.any() else None for row in self.rivals]
+        lines = zip([*self.classes, None], self.counts.tolist(), shares.tolist(), rivals, strict=True)
+        figures = [
+            ClusterFigures._make([name, count, *share, *flags, rival]) for name, (count, *flags), share, rival in lines
+        ]
+        return figures[: k + bool(points[-1])]
 
-    def worst_first(self) -> list[ClusterFigures]:
+    def _worst_first(self) -> list[ClusterFigures]:
         """Return the clusters, the lowest replication first, noise last."""
         return sorted(self.clusters, key=lambda line: (line.name is None, -line.doubt))
 
@@ -333,28 +315,24 @@ class Summary(CardMixin):
             lines.append(f"{count(noise, 'noise point')} ({noise / self.n_points:.0%})")
         if self.atypical:
             lines.append(f"{count(self.atypical, 'outlier')}: less typical than 99% of their cluster")
-        if self.empty_cells:
-            lines.append(f"{count(self.empty_cells, 'point')} with an empty cell: affinity is a limit there")
+        if self._empty_cells:
+            lines.append(f"{count(self._empty_cells, 'point')} with an empty cell: affinity is a limit there")
         return lines
 
-    def measurement(self) -> dict[str, str]:
+    def measurement_facts(self) -> dict[str, str]:
         """Return how the affinities were measured, in words, by subject."""
-        how, share = self.how, self.stable / max(self.n_points, 1)
+        how, share = self.measurement, self.stable / max(self.n_points, 1)
         reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
-        ranked = sorted(self.engines.items(), key=lambda item: (-item[1], item[0]))
-        worst = Z95 * self.worst_error
+        ranked = sorted(self._engines.items(), key=lambda item: (-item[1], item[0]))
+        worst = Z95 * self._worst_error
         precision = "no sampling error" if worst == 0 else f"95% intervals within ±{worst:.3f}"
         return {
             "closeness": how.influence,
             "measured by": f"{', '.join(f'{name} ({number:,})' for name, number in ranked)}; {precision}",
             "domain": f"{how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
             "stable": f"{self.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
-            f"{self.undecided:,} undecided",
+            f"{self._undecided:,} undecided",
         }
-
-    def measurement_lines(self) -> list[str]:
-        """Return how the affinities were measured, as lines of text."""
-        return [f"{name:<12} {value}" for name, value in self.measurement().items()]
 
     def cluster_lines(self) -> list[str]:
         """Return the cluster table as lines of text."""
@@ -363,12 +341,12 @@ class Summary(CardMixin):
 
     def _review_card(self) -> Card:
         names = list(self.review[0])
-        rows = [[_cell(name, line[name]) for name in names] for line in self.review]
+        rows = [[_review_cell(name, line[name]) for name in names] for line in self.review]
         return Card("Review these first (sorted by review priority)", headings=names, rows=rows, words=("reason",))
 
     def _cluster_table(self) -> tuple[list[str], list[list[str]], str]:
         """Return headings and cells of the cluster table, and a line about clusters that are left out."""
-        lines = self.worst_first()
+        lines = self._worst_first()
         clusters = [line for line in lines if line.name is not None]
         left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
         more = f"... and {left_out:,} more clusters with higher replication" if left_out else ""
@@ -410,13 +388,13 @@ class Summary(CardMixin):
             words=("cluster", "rival", ""),
             notes=[more],
             appendix=self._review_card() if self.review else None,
-            details=self.measurement_lines(),
+            details=[f"{name:<12} {value}" for name, value in self.measurement_facts().items()],
         )
 
 
 #: Attributes of a summary that :meth:`Summary.to_json` writes: arrays, and values that JSON knows.
 _ARRAYS = ("counts", "rivals", "_histogram")
-_PLAIN = ("review", "engines", "undecided", "empty_cells", "imprecise", "worst_error", "_own_sums", "_trust_sums")
+_PLAIN = ("review", "_engines", "_undecided", "_empty_cells", "imprecise", "_worst_error", "_own_sums", "_trust_sums")
 
 
 def verdicts_of(values: FloatArray, noise: BoolArray) -> AnyArray:
@@ -478,6 +456,11 @@ def _counts_rows(index: Any) -> bool:
     return index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1)
 
 
+def _from_units(sums: list[int]) -> FloatArray:
+    """Return sums in units of 2**-60 as floats."""
+    return np.array([total / _ONE for total in sums])
+
+
 def _add(first: list[int], second: list[int]) -> list[int]:
     return [one + two for one, two in zip(first, second, strict=True)]
 
@@ -487,7 +470,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def _cell(name: str, value: Any) -> str:
+def _review_cell(name: str, value: Any) -> str:
+    """Return a value of the review list as text."""
     return f"{value:.2f}" if name == "trust" else f"{value:.0f}" if name == "priority" else str(value)
 
 
