@@ -1,9 +1,9 @@
-"""How often ``compare_periods`` raises a false alarm, and what it finds: the trials behind ``docs/drift.md``.
+"""How often ``compare_periods`` raises a false alarm and detects changes: the trials of ``docs/drift.md``.
 
-``python benchmarks/drift.py`` draws pairs of periods from nine worlds in which nothing changed, and counts comparisons
-with any finding at all (at most 5 % are promised); then from one world in which something did, and counts how often it
-is found, named correctly by the first finding, and with how many findings. ``--draws 200`` (the default) takes some
-minutes. ``--only blobs`` keeps worlds and changes whose name contains the word.
+``python benchmarks/drift.py`` compares pairs of periods from nine settings without a change and counts comparisons with
+any finding (we promise at most 5%). It then compares periods with one change, and counts how often the change is
+detected, how often the first finding names it correctly, and the findings. ``--draws 200`` (the default) takes some
+minutes. ``--only blobs`` selects settings and changes whose name contains the word.
 """
 
 from __future__ import annotations
@@ -190,13 +190,10 @@ CHANGES = (
         Happened(f"a new cluster, {share:.0%} of the points", "new cluster", appeared(share))
         for share in (0.02, 0.05, 0.2)
     ),
-    *(
-        Happened(f"a cluster of 25 % is now {share:.0%}", "mix", resized(share), "cluster")
-        for share in (0.3, 0.35, 0.5)
-    ),
+    *(Happened(f"a cluster of 25% is now {share:.0%}", "mix", resized(share), "cluster") for share in (0.3, 0.35, 0.5)),
     *(Happened(f"a column rose by {by:g} sd", "shifted", shifted(by), "x1") for by in (0.5, 1.0, 3.0, 10.0)),
-    Happened("a cluster of 25 % vanished", "vanished", resized(0.0), "cluster"),
-    Happened("6 % of the points scattered", "atypical", scattered(0.06)),
+    Happened("a cluster of 25% vanished", "vanished", resized(0.0), "cluster"),
+    Happened("6% of the points scattered", "atypical", scattered(0.06)),
     Happened("cents to dollars", "unit", scaled(0.01), "x1"),
     Happened("pounds to kilograms", "unit", scaled(0.4536), "x1"),
 )
@@ -226,19 +223,19 @@ def result(happened: Happened, draws: int, n: int = 1000) -> tuple[int, int, int
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--only", default="", help="worlds and changes whose name contains this")
-    asked = parser.parse_args()
-    print(f"nothing changed, {asked.draws} draws{'':26} false alarms   95 % interval   of which")
+    parser.add_argument("--only", default="", help="settings and changes whose name contains this")
+    arguments = parser.parse_args()
+    print(f"nothing changed, {arguments.draws} draws{'':26} false alarms   95% interval   of which")
     for world in WORLDS:
-        if asked.only in world.name:
-            alarms, kinds = false_alarms(world, asked.draws)
-            low, high = binomtest(alarms, asked.draws).proportion_ci()
+        if arguments.only in world.name:
+            alarms, kinds = false_alarms(world, arguments.draws)
+            low, high = binomtest(alarms, arguments.draws).proportion_ci()
             what = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
-            print(f"{world.name:44} {alarms / asked.draws:12.1%}   {low:5.1%} to {high:5.1%}   {what}", flush=True)
-    print(f"\nsomething changed, 1,000 rows then and now{'':12} found   named correctly   findings")
+            print(f"{world.name:44} {alarms / arguments.draws:12.1%}   {low:5.1%} to {high:5.1%}   {what}", flush=True)
+    print(f"\nsomething changed, 1,000 rows then and now{'':9} detected   named correctly   findings")
     for happened in CHANGES:
-        if asked.only in happened.name:
-            draws = max(asked.draws // 4, 5)
+        if arguments.only in happened.name:
+            draws = max(arguments.draws // 4, 5)
             number, right, findings = result(happened, draws)
             each = findings / max(number, 1)
             print(f"{happened.name:44} {number / draws:12.0%}   {right / draws:12.0%}   {each:8.2f}", flush=True)

@@ -177,7 +177,7 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
         style = "display: inline-block; padding: 8px; font-family: sans-serif"
         card.write_text(f"<div id=card style='{style}'>{html}</div>", encoding="utf-8")
         driver.get(card.as_uri())
-        driver.set_window_size(1000, 1200)
+        driver.set_window_size(840, 1200)
         driver.find_element(By.ID, "card").screenshot(str(folder / "card.png"))
         page = Path(temporary) / "report.html"
         command = [sys.executable, "-m", "allegiance", "score", str(table), "--clusters", str(clusters)]

@@ -1,8 +1,8 @@
 """Time and memory of one task on one job, in this process: ``python -m peers._measure TASK N D K``.
 
 Prints one line of JSON when a stage begins and one when it ends, so that the parent process can stop it in time. Every
-stage has run once before on a small job of the same kind. Memory is the peak
-during the stage beyond what was resident before it.
+stage has run once before on a small job of the same kind. Memory is the peak during the stage beyond the memory
+resident before it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from _process_memory import peak, reserved, reset_peak, resident
 from ._tasks import Scene, Stage, make_job, run_quietly, task_named
 
 MEMORY_LIMIT = 8 * 10**9
-#: Turns are repeated for so many seconds. The first is often slow, since its memory is new, so there are at least three
-#: unless that takes too long.
+#: Turns are repeated until they took this many seconds. The first is often slow, since its memory is new, so there are
+#: at least three unless that takes too long.
 _LONG_ENOUGH, _TOO_LONG = 2.0, 15.0
 _LEAST_TURNS, _MOST_TURNS = 3, 5
 

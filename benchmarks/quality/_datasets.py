@@ -5,8 +5,8 @@ Decided once for all of them:
 - Tables with columns in mixed units (iris, wine, breast_cancer, the folder's) are scaled to unit variance. Images,
   Soybean's codes and generated data stay as they are.
 - More than 50 columns are replaced by their first 50 principal components, so that Gaussian mixtures can be fitted.
-- A seed draws 80 % of the rows of a real set, at most 1,000, so that intervals show more than the luck of a start. A
-  generator draws anew. A class that a draw misses, such as one of two rows, is not a class of that draw.
+- A seed draws 80% of the rows of a real set, at most 1,000, so that intervals show more than the luck of a start. A
+  generator draws new points. A class that a draw misses, such as one of two rows, is not a class of that draw.
 """
 
 from __future__ import annotations

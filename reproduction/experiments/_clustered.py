@@ -1,4 +1,4 @@
-"""A dataset clustered by k-means once, and which of its labels are wrong."""
+"""A dataset clustered once by k-means, and which of its labels are wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Clustered(NamedTuple):
 
 
 def cluster(data: DataSet, seed: int, most_rows: int) -> Clustered:
-    """Run k-means, one start, and choose at most so many rows to examine."""
+    """Run k-means with one start, and choose at most ``most_rows`` rows to examine."""
     X = data.X.astype(np.float64)
     labels = KMeans(data.n_clusters, n_init=1, random_state=seed).fit_predict(data.X).astype(np.intp)
     counts = np.zeros((data.n_clusters, data.n_clusters), np.int64)

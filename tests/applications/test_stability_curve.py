@@ -45,6 +45,11 @@ class TestSuggestion:
     def test_finds_the_blobs(self, k, d, rng):
         assert stability_curve(blobs(k, d, rng), KMeans(n_init=3), range(k - 1, k + 2), **FAST).suggestion == k
 
+    def test_null_data_do_not_fill_the_corners_of_the_range(self):
+        X, _ = make_blobs(300, centers=[[0, 0], [8, 0], [4, 7]], random_state=0)
+        curve = stability_curve(X, KMeans(n_init=3, random_state=0), range(2, 6), n_resamples=10, n_jobs=1)
+        assert curve.suggestion == 3
+
     def test_two_groups_of_two_are_four(self, rng):
         X = np.repeat([[0, 0], [8, 0], [100, 0], [108, 0]], 40, axis=0) + rng.normal(size=(160, 2))
         curve = stability_curve(X, KMeans(n_init=3), (2, 3, 4, 5), n_references=4, n_resamples=10, n_jobs=1)

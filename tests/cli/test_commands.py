@@ -7,6 +7,7 @@ import signal
 import time
 import urllib.request
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -36,8 +37,10 @@ def test_compare_says_which_rows_are_left_out(flowers, tmp_path):
     assert "5 of 60 rows have no label in 'species' and are left out" in result.stderr
 
 
-def test_curve_suggests_the_number_of_blobs(flowers, tmp_path):
-    words = ["curve", flowers, "--drop", "species", "--clusters", "2-5", "--resamples", 5, "--references", 3]
+def test_curve_suggests_the_number_of_blobs(rng, tmp_path):
+    X = np.repeat([[0.0, 0.0], [9.0, 0.0], [4.0, 8.0]], 60, axis=0) + rng.normal(size=(180, 2))
+    pd.DataFrame(X, columns=["width", "height"]).to_csv(tmp_path / "blobs.csv", index=False)
+    words = ["curve", tmp_path / "blobs.csv", "--clusters", "2-5", "--resamples", 10]
     result = json.loads(call(*words, "--json").stdout)
     assert result["suggested"] == 3
     assert [line["n_clusters"] for line in result["curve"]] == [2, 3, 4, 5]
