@@ -40,7 +40,7 @@ class Progress(NamedTuple):
 
         total = "" if self.total is None else f" of {self.total:,}"
         left = self.seconds_left
-        ending = "" if left is None else f", {tqdm.format_interval(left)} left"
+        ending = f", {tqdm.format_interval(left)} left" if left else ""
         return f"{self.rows:,}{total} {self.unit}, {self.rate:,.0f} {self.unit}/s{ending}"
 
 
