@@ -414,6 +414,6 @@ def _exit_code(run: Run, facts: Facts, drift: Any) -> int:
         run.log.write("under", f"{quantity} is {share:.6g}, below --fail-under {output.fail_under:g}.")
         return UNDER_THRESHOLD
     if output.fail_on_notes and facts.problems:
-        run.log.write("notes", f"{len(facts.problems)} problems change the answer (--fail-on-notes).")
+        run.log.write("notes", f"problems that change the answer: {len(facts.problems)} (--fail-on-notes).")
         return NOTED
     return 0
