@@ -266,7 +266,8 @@ def test_what_is_not_a_table_is_refused(tmp_path, rows):
     assert [one.kind for one in plan.findings if one.level == "error"] == ["not a table"]
     assert not propose(tmp_path / "w.csv", features="b").problems
     settings = [["key", "value"], *([f"k{i}", "abc"[i % 3]] for i in range(30))]
-    assert "only 'value' of 2 columns" in propose(write(tmp_path / "s.csv", settings)).problems[0]
+    (problem,) = propose(write(tmp_path / "s.csv", settings)).problems
+    assert "only 'value' of 2 columns can be used. Name the columns" in problem
 
 
 def test_sentinels_are_missing_categories_too(tmp_path):
