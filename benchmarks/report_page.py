@@ -97,14 +97,14 @@ def _measure(browser: Any, path: Path, turns: int) -> list[Row]:
     steps = [clock.act("#threshold", 30 + 5 * turn) for turn in range(turns)]
     clicks = [clock.act(f"[data-cluster='{turn % CLUSTERS}']") for turn in range(turns)]
     browser.click("#clear")
-    colours = [clock.act("#colour", ("cluster", "verdict", "trust")[turn % 3]) for turn in range(turns)]
+    colors = [clock.act("#color", ("cluster", "verdict", "trust")[turn % 3]) for turn in range(turns)]
     points = f"{browser.run('return allegianceReport.state.points.size'):,} points"
     return [
         limit_row(f"report of {points}: size", path.stat().st_size, "B", SIZE_BYTES),
         *_rows(f"report of {points}: load", loads, LOAD_SECONDS, LOAD_SECONDS),
         *_rows(f"report of {points}: slider step", steps, STEP_SECONDS),
         *_rows(f"report of {points}: click a cluster", clicks, CLICK_SECONDS),
-        *_rows(f"report of {points}: other colours", colours, CLICK_SECONDS),
+        *_rows(f"report of {points}: other colors", colors, CLICK_SECONDS),
     ]
 
 

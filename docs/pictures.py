@@ -1,8 +1,8 @@
 """Draw every kind of picture that allegiance makes.
 
 ``python docs/pictures.py`` writes the plots of the documentation to ``docs/images``, or to another folder. ``--only``
-selects some, and ``--style dark_background`` draws them for dark pages. ``--table customers.csv --clusters 6`` takes
-pictures of a notebook card and of the report of that table instead, which needs Chromium.
+selects some, and ``--style dark_background`` draws them for dark pages. ``--report`` takes pictures of a notebook card
+and of the report of a made-up table of customers instead, with Chromium; ``--table`` names another table.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
@@ -141,6 +142,30 @@ PICTURES: dict[str, Callable[[], object]] = {
 }
 
 
+def customers(path: Path) -> Path:
+    """Write a made-up table of 3,000 customers of five kinds, which overlap."""
+    rng = np.random.default_rng(7)
+    # Of each kind: orders a year, basket, share on discount, months as a customer, share bought on a phone.
+    kinds = np.array([[3, 55, 0.1, 20, 0.3], [14, 40, 0.15, 50, 0.5], [7, 160, 0.05, 40, 0.2], [9, 30, 0.6, 15, 0.85],
+                      [2, 90, 0.45, 60, 0.4]])  # fmt: skip
+    kind = rng.choice(5, size=3000, p=[0.3, 0.25, 0.15, 0.2, 0.1])
+    orders, basket, discount, months, phone = kinds[kind].T
+    returns = rng.beta(2, 14, size=kind.size) * np.where(kind == 3, 2.0, 1.0)
+    table = {
+        "customer_id": [f"C{number:05d}" for number in rng.permutation(kind.size) + 10_000],
+        "orders_per_year": 1 + rng.poisson(orders * rng.lognormal(0, 0.4, kind.size)),
+        "average_basket": (basket * rng.lognormal(0, 0.45, kind.size)).round(2),
+        "discount_share": np.clip(rng.normal(discount, 0.18), 0, 1).round(2),
+        "months_as_customer": np.clip(rng.normal(months, 18), 1, None).round().astype(int),
+        "phone_share": np.clip(rng.normal(phone, 0.25), 0, 1).round(2),
+        "return_rate": np.clip(returns, 0, 1).round(3),
+        "newsletter": np.where(rng.random(kind.size) < np.where(kind == 1, 0.8, 0.35), "yes", "no"),
+        "region": rng.choice(["North", "South", "East", "West"], size=kind.size),
+    }
+    pd.DataFrame(table).to_csv(path, index=False)
+    return path
+
+
 #: Pictures of the report: width and height of the window, theme, and the element at the top.
 SCREENS = {
     "report": (1400, 1050, "light", None),
@@ -205,13 +230,16 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PICTURES, metavar="NAME", default=list(PICTURES))
     parser.add_argument("--style", default="default", help="a style of matplotlib, such as dark_background")
     parser.add_argument("--transparent", action="store_true", help="leave the background out")
+    parser.add_argument("--report", action="store_true", help="take pictures of a report instead")
     parser.add_argument("--table", type=Path, help="take pictures of the report of this table instead")
-    parser.add_argument("--clusters", type=int, default=6, help="number of clusters of the table")
+    parser.add_argument("--clusters", type=int, default=5, help="number of clusters of the table")
     arguments = parser.parse_args()
     mpl.use("Agg")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    if arguments.table is not None:
-        screenshots(arguments.table, arguments.clusters, arguments.folder)
+    if arguments.report or arguments.table is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            table = arguments.table or customers(Path(folder) / "customers.csv")
+            screenshots(table, arguments.clusters, arguments.folder)
         return
     with plt.style.context(arguments.style):
         for name in arguments.only:

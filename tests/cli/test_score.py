@@ -296,7 +296,7 @@ def test_an_audit_matches_rows_by_identifier(flowers, tmp_path, points):
     common = ["score", tmp_path / "plain.csv", "--clusters", 3, *FAST, "--audit-size", 20]
     call(*common, "-o", tmp_path / "scored.csv", "--audit-sheet", tmp_path / "audit.csv")
     sheet = pd.read_csv(tmp_path / "audit.csv")
-    assert list(sheet) == ["right", "audit_key", "cluster", "name", "width", "height"], "blind to trust and verdict"
+    assert list(sheet) == ["right", "cluster", "name", "width", "height", "audit_key"], "blind to trust and verdict"
     scored = pd.read_csv(tmp_path / "scored.csv").set_index("name")
     audit = ["audit", tmp_path / "scored.csv", tmp_path / "filled.csv"]
 
@@ -336,9 +336,12 @@ def test_an_audit_of_clusters_named_yes_and_no_in_a_workbook(flowers, tmp_path):
     call(*words, "--audit-sheet", tmp_path / "sheet.xlsx")
     book = openpyxl.load_workbook(tmp_path / "sheet.xlsx")
     sheet = book["table"]
-    assert sheet.data_validations.dataValidation[0].formula1 == '"yes,no,no,yes"'
+    assert sheet.data_validations.dataValidation[0].formula1 == '"yes,no"'
+    shown = [cell for row in book["summary"].values for cell in row if cell is not None]
+    assert {"cluster", "name", "description"} <= {*shown}, "a reviewer sees what the clusters are"
+    assert not any(str(cell).startswith(("trust", "verdict", "firm")) for cell in shown)
     for row in range(2, sheet.max_row + 1):
-        sheet.cell(row, 1).value = sheet.cell(row, 3).value
+        sheet.cell(row, 1).value = sheet.cell(row, 2).value
     book.save(tmp_path / "sheet.xlsx")
     result = json.loads(call("audit", tmp_path / "scored.xlsx", tmp_path / "sheet.xlsx", "--json").stdout)
     assert result["share_right"] == 1.0

@@ -135,6 +135,13 @@ def test_a_map_of_a_result(blobs, rng):
     np.testing.assert_array_equal(result.plot.map(which=2).frame()["affinity_2"], result.affinity[:, 2])
 
 
+def test_outliers_do_not_set_the_view(rng):
+    X = np.vstack([rng.normal(size=(200, 2)), [[1e3, 0.0]]])
+    display = affinity(X, np.arange(201) % 2).plot.map(projection=X)
+    assert np.ptp(display.ax_.get_xlim()) < 20
+    assert "1 point outside the view" in display.ax_.get_title()
+
+
 def test_units_do_not_change_the_map_where_closeness_ignores_them(rng):
     codes = np.arange(60) % 3
     X = rng.normal(size=(60, 4)) + 5.0 * codes[:, None]

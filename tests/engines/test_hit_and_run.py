@@ -69,6 +69,20 @@ def test_intervals_cover_in_long_thin_cells():
 
 
 @pytest.mark.slow
+def test_intervals_of_walks_among_many_sites_are_not_too_wide():
+    """The closed form lies in 94 to 98.5% of the 95% intervals. Over 10 pools of four other seeds the mean was 96.3%
+    with a standard deviation of 0.6%, so that eight seeds leave this range with a probability below 1e-5."""
+    rng = np.random.default_rng(0)
+    centers = np.vstack([np.eye(40), np.full((1, 40), -1.0 / np.sqrt(40.0))])
+    X = rng.dirichlet(np.full(41, 3.0), 24) @ centers
+    exact = euclidean(X, centers=centers, domain="space", engine="closed-form").affinity
+    held = []
+    for seed in range(8):
+        result = euclidean(X, centers=centers, domain="space", engine="hit-and-run", random_state=seed)
+        held.append((np.abs(result.affinity - exact) <= 1.96 * result.standard_error).mean())
+    assert 0.94 <= np.mean(held) <= 0.985
+
+
 def test_intervals_cover_in_tiny_cells():
     """Sites 1e-3 apart in a box of size one, four dimensions, shares from .05 to .5, 25 scenes: at least 92 % of some
     1,000 intervals, of which 95 to 96 % hold over many scenes, with a standard error of 0.9 % for 25."""

@@ -193,21 +193,25 @@ def test_workbooks_hold_no_formulas_and_may_have_a_summary(tmp_path):
     path = tmp_path / "table.xlsx"
     columns = {"when": [datetime(2024, 1, 31, 12)] * 8, "n": [10**17] * 8, "share": [0.613] * 8}
     table = pa.table({"=name": [*FORMULAS, "a<b&c\x01"], **columns, "price": pa.array([Decimal("1.50")] * 8)})
+    table = table.append_column("age", pa.array(["19", "?", "1.5", "007", "1e5", None, "-3", "12"]))
     with open_sink(path) as sink:
-        sink.percent = ["share"]
+        sink.formats, sink.numbers = {"share": "0%"}, ["age"]
         sink.write(table)
         sink.summary = [("Clusters", [["cluster", "replication", "rival"], ["a", Percent(0.91), "b"]])]
-        sink.choices = {"=name": ["a", "b"]}
+        sink.choices, sink.colors = {"=name": ["a", "b"]}, {"age": {"?": "#ff0000"}}
     book = openpyxl.load_workbook(path)
     cells = list(book["table"].iter_rows())
     assert [row[0].value for row in cells] == ["=name", *(text.replace("\r", "_x000D_") for text in FORMULAS), "a<b&c"]
     assert {row[0].data_type for row in cells} <= {"s", "inlineStr"}
     assert (cells[1][1].value, cells[1][2].value) == (datetime(2024, 1, 31, 12), str(10**17))
     assert (cells[1][3].number_format, cells[1][4].value) == ("0%", 1.5), "shares and decimals are numbers"
+    assert [row[5].value for row in cells[1:]] == [19, "?", 1.5, "007", "1e5", None, -3, 12]
     assert cells[0][0].font.bold
     sheet = book["table"]
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", "A1:E9")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", "A1:F9")
     assert sheet.data_validations.dataValidation[0].formula1 == '"a,b"'
+    ((area, (rule,)),) = sheet.conditional_formatting._cf_rules.items()
+    assert (str(area.sqref), rule.formula) == ("F2:F9", ['"?"'])
     assert [row[0] for row in book["summary"].values] == ["Clusters", "cluster", "a"]
     assert book["summary"]["B3"].number_format == "0%"
 

@@ -24,7 +24,7 @@ def test_opens_from_disk_is_reviewed_and_exported(reader, scene):
     """The smoke test of every day."""
     reader.open(scene.path)
     assert reader.requests() == [scene.path.as_uri()]
-    assert reader.listed() == scene.review.tolist()[:25]
+    assert reader.listed() == scene.review.tolist()[:15]
     reader.click("#next")
     rows = scene.review[:4].tolist()
     for row, key in zip(rows, "kmnu", strict=True):
@@ -174,7 +174,7 @@ def test_a_cluster_filters_everything_and_can_be_named(reader, scene):
     reader.click("[data-cluster='0']")
     inside = scene.members(0)
     assert reader.looked_at() == inside
-    assert reader.listed() == [row for row in scene.review.tolist() if row in inside][:25]
+    assert reader.listed() == [row for row in scene.review.tolist() if row in inside][:15]
     assert reader.text("#count-all") == "60"
     assert reader.text("#count-below") == str((scene.result.trust[sorted(inside)] <= 0.5).sum())
     assert sum(reader.data("bins-data", "chosen")) == 60
@@ -230,7 +230,7 @@ def test_the_slider_changes_counts_and_queue_from_the_keyboard(reader, scene):
         assert reader.text("#threshold-value") == f"{threshold:.2f}"
         assert reader.text("#count-below") == str(below)
         assert reader.text("#back-above") == (f"{100 * above.mean():.0f}%" if above.size else "-")
-        assert len(reader.listed()) == min(below, 25)
+        assert len(reader.listed()) == min(below, 15)
         assert reader.run("return Bokeh.documents[0].get_model_by_name('threshold').location") == threshold
 
 
@@ -240,19 +240,19 @@ def test_the_table_sorts_and_grows(reader, scene):
     options = reader.run("return Array.from(document.querySelector('#listed').options, o => o.value)")
     assert options == ["priority", "trust", "audit", "selection", "below", "decided"]
     reader.choose("#listed", "selection")
-    for number in (25, 125, 225, 240):
+    for number in (15, 115, 215, 240):
         assert reader.listed() == scene.result.review(number).index.map(scene.ids.index).tolist()
         if number < 240:
             reader.find("#more").send_keys(Keys.ENTER)
     reader.click("th[data-key='id-0'] button")
-    assert reader.listed() == list(range(25))
+    assert reader.listed() == list(range(15))
     reader.find("th[data-key='id-0'] button").send_keys(Keys.ENTER)
-    assert reader.listed() == list(range(239, 214, -1))
+    assert reader.listed() == list(range(239, 224, -1))
     assert reader.run("return document.querySelector('th[data-key=id-0]').ariaSort") == "descending"
     reader.click("th[data-key='trust'] button")
     assert reader.listed()[0] == np.argmin(scene.result.trust)
     reader.choose("#listed", "trust")
-    assert reader.listed() == scene.result.review(25, by="trust").index.map(scene.ids.index).tolist()
+    assert reader.listed() == scene.result.review(15, by="trust").index.map(scene.ids.index).tolist()
     assert reader.text("#review tbody td[data-name='reason']") == scene.result.review(1, by="trust")["reason"].iloc[0]
 
 
@@ -419,6 +419,17 @@ def test_prints_to_two_pages(reader, scene):
 
     pdf = base64.b64decode(reader.driver.execute_cdp_cmd("Page.printToPDF", settings)["data"])
     assert max(map(int, re.findall(rb"/Count (\d+)", pdf))) <= 2
+    reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        reader.run("dispatchEvent(new Event('beforeprint'))")
+        assert reader.find("#heat td button").is_displayed()
+        edges = "return ['map', 'histogram'].map(name => byName(name))"
+        box = "const byName = name => document.getElementById(`figure-${name}`).getBoundingClientRect();"
+        left, right = reader.run(box + edges)
+        assert left["right"] <= right["left"]
+    finally:
+        reader.run("dispatchEvent(new Event('afterprint'))")
+        reader.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 @SLOW
@@ -456,7 +467,7 @@ def test_noise_is_on_the_map_but_has_no_trust(reader, tmp_path, scene):
     assert len(reader.data("crosses-data", "row")) == noise.size
     reader.click("[data-cluster='4']")
     reader.choose("#listed", "selection")
-    assert reader.listed() == noise.tolist()[:25]
+    assert reader.listed() == noise.tolist()[:15]
     reader.click("#next")
     assert reader.open_row() == 0
     assert "Keep as noise" in reader.text("#point")
@@ -476,7 +487,7 @@ def test_without_calibration_own_affinity_takes_the_place_of_trust(reader, tmp_p
     result = affinity(scene.X, scene.result.label)
     reader.open(result.report(tmp_path / "plain.html", scene.X))
     expected = [row for row in result.review(240).index.to_numpy() if result.own_affinity[row] < 0.8]
-    assert reader.listed() == expected[:25]
+    assert reader.listed() == expected[:15]
     assert "hold up" not in reader.text("#counts")
     assert reader.console_errors() == []
 
@@ -552,7 +563,7 @@ def test_works_in_the_frame_of_a_notebook(reader, scene, tmp_path):
     reader.driver.switch_to.frame(0)
     try:
         reader.wait("return document.documentElement.dataset.ready === 'true'")
-        assert reader.listed() == scene.review.tolist()[:25]
+        assert reader.listed() == scene.review.tolist()[:15]
         assert reader.run("return origin") == "null"
     finally:
         reader.driver.switch_to.default_content()

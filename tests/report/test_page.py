@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from allegiance import AffinityScorer, affinity, trust
-from allegiance.drivers import drivers
+from allegiance.drivers import Finding, drivers
 from allegiance.report import render_report, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -110,7 +110,8 @@ def test_numbers_on_the_page_are_those_of_the_result_worst_clusters_first(scene)
     for place, name in enumerate(order):
         own, verdicts = result.trust[labels == name], result.verdict[labels == name]
         numbers = " ".join(str((verdicts == verdict).sum()) for verdict in counts)
-        assert re.search(rf" {own.size} {100 * own.mean():.0f}% (\d+-\d+% )?{numbers}", page.text)
+        share = f"{100 * own.size / 300:.0f}%"
+        assert re.search(rf" {own.size} {share} {100 * own.mean():.0f}% (\d+-\d+% )?{numbers}", page.text)
         for step in (0, 31, 50, 77, 100):
             above = own[own > step / 100]
             assert levels[place, step + 1 :].sum() == above.size
@@ -251,7 +252,7 @@ def test_string_labels_and_empty_clusters(make_result):
     page = page_of(make_result([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3]], ["a", "a"], ["a", "b", "c"]))
     assert page.data["page-data"]["labels"] == ["a", "b", "c", "-1"]
     assert np.sum(page.data["page-data"]["levels"], axis=1).tolist() == [2, 0, 0]
-    assert "b 0 - 0 0 0 -" in page.text
+    assert "b 0 0% - 0 0 0 -" in page.text
 
 
 def test_a_result_of_the_largest_affinities_only(rng):
@@ -307,6 +308,23 @@ def test_nearest_members_of_points_to_review_are_on_the_page(scene):
         assert set(labels[order[own]]) == {labels[row]}
         assert set(labels[order[other]]) == {result.rival[row]}
         assert row not in order[own]
+
+
+@pytest.mark.parametrize("kind", ["far cluster", "categories"])
+def test_the_first_axes_show_the_clusters(kind, rng):
+    if kind == "far cluster":  # It lies on the edge, so that the other clusters keep their room.
+        X, labels = three_clusters(400, rng)
+        labels[:6] = 3
+        X[:6, 0] += 1000.0
+    else:  # Discriminant axes have one place for each category.
+        labels = rng.integers(3, size=400)
+        X = np.column_stack([np.eye(3)[labels] + rng.normal(scale=1e-3, size=(400, 3)), rng.normal(size=(400, 5))])
+    axes = page_of(affinity(X, labels, influence="within", random_state=0), X).data["page-data"]["axes"]
+    names = ["discriminant axes", "principal components"]
+    assert [one["name"] for one in axes] == (names if kind == "far cluster" else names[::-1])
+    if kind == "far cluster":
+        spread = (X[6:] / X[6:].std(axis=0)).std(axis=0).max()
+        assert all(high - low < 30 * spread for low, high in axes[0]["limits"])
 
 
 def test_own_coordinates_and_row_numbers(rng):
@@ -399,21 +417,28 @@ def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
     result, X, table = customers
     actual = drivers(result, table[["revenue", "contract", "joined"]], scale=True)
     page = page_of(
-        result, X, data=table, ids="customer", notes=["Line 7 is a total."], drivers=actual,
+        result, X, data=table, ids="customer", drivers=actual,
+        notes=["Line 7 is a total.", Finding("sentinel", ("revenue",), "Is -999 a number?", "--missing -999")],
         provenance={"columns used": "3 of 5: revenue, contract, joined"},
     )  # fmt: skip
+    assert "<code>--missing -999</code>" in page.html
     low, high = result.replication_interval
     tile = f"{100 * result.replication:.0f}% 90% prediction interval: {100 * low:.0f}-{100 * high:.0f}%"
     places = [
         tile,
         "Doubtful labels",
         "Columns used 3 of 5",
-        "would hold up on a fresh sample (90%",
         "Line 7 is a total.",
     ]
     places += [flag.text for flag in actual.flags]
+    places += ["would hold up on a fresh sample (90%"]
     places += [f"{name} {share:.0%}" for name, share in actual.shares.items()]
-    places += [actual.rule.splitlines()[0], "Clusters, lowest replication first", "Review list", "Provenance"]
+    places += [
+        actual.rule.splitlines()[0].replace("->", "→"),
+        "Clusters, lowest replication first",
+        "Review list",
+        "Provenance",
+    ]
     order = [page.text.index(text) for text in places]
     assert order == sorted(order)
     assert "Drivers" not in page_of(result, X, data=table, drivers=False).text
@@ -421,12 +446,13 @@ def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
 
 def test_the_heat_map_has_means_and_shares_in_the_order_of_the_drivers(customers):
     result, X, table = customers
-    table = table.assign(built=1990 + result.label)
+    table = table.assign(built=1990 + result.label, share=np.where(result.label == 0, 0.05, 0.5))
     page = page_of(result, X, data=table, ids="customer")
     order = [int(label) for label in page.data["page-data"]["labels"][:3]]
     rows = {row[0]: row for row in cells(page, "heat")}
     assert rows["built"][-3:] == [str(1990 + label) for label in order]  # Years have no separators.
     assert rows["revenue"][-3:] == [f"{table['revenue'][result.label == label].mean():,.0f}" for label in order]
+    assert rows["share"][-3:] == ["0.050" if label == 0 else "0.500" for label in order], "as many decimals in a row"
     assert rows["joined"][-3:] == [str(table["joined"][result.label == label].mean().date()) for label in order]
     shares = [(table["contract"][result.label == label] == "monthly").mean() for label in order]
     contract = rows["contract:"]
@@ -437,10 +463,11 @@ def test_rivals_are_a_matrix_or_for_many_clusters_a_list(scene, random_result):
     _, labels, result, page = scene
     order = [int(label) for label in page.data["page-data"]["labels"][:3]]
     rows = cells(page, "rivals")[1:]
-    for label, (name, *numbers) in zip(order, rows, strict=True):
+    for label, row in zip(order, rows, strict=True):
         weak = (labels == label) & (result.verdict != "firm")
         counts = [int((result.rival[weak] == rival).sum()) for rival in order]
-        assert (name, numbers) == (str(label), [str(count) for count in counts if count])
+        shown = [str(count) for count in counts if count]
+        assert (row[0], row[len(row) - len(shown) :]) == (str(label), shown)
     many = cells(page_of(random_result(500, 30)), "rivals")[1:]
     assert len(many) == 15
     assert [int(row[-1]) for row in many] == sorted((int(row[-1]) for row in many), reverse=True)

@@ -37,7 +37,7 @@ def test_a_review_by_key_survives_a_reload_and_two_tabs_agree(reader, serving, s
     review = serving()
     reader.open(review.url)
     order = [row for row in result.review(240).index.to_numpy().tolist() if result.verdict[row] != "firm"]
-    assert reader.listed() == order[:25]
+    assert reader.listed() == order[:15]
     reader.click("#next")
     for row, key in zip(order, "kmnu", strict=False):
         assert reader.open_row() == row

@@ -19,11 +19,13 @@ from ._app import Run, finish, print_json, provenance, show
 from ._inputs import is_cells, open_input, read_cells
 
 if TYPE_CHECKING:
-    from allegiance.io import Table
+    from allegiance.io import FeaturePlan, Table
     from allegiance.results import AffinityResult
 
 #: Output columns by score.
 _SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival", "priority": "priority"}
+#: Fill colors of verdicts in workbooks.
+_VERDICT_COLORS = {"borderline": "#fbe8cc", "doubtful": "#f6cdc3"}
 #: Marks a file as a run record.
 _FORMAT = "allegiance run"
 #: Options that do not change an output.
@@ -213,9 +215,14 @@ def write_rows(path: str | None, rows: Any, run: Run, **settings: Any) -> None:
         run.log.wrote(path)
 
 
-def percent_columns(names: dict[str, str]) -> list[str]:
-    """Return the output names of scores that workbooks show as percentages."""
-    return [names[name] for name in ("trust", "own_affinity") if name in names]
+def workbook_settings(names: dict[str, str], plan: FeaturePlan) -> dict[str, Any]:
+    """Return how workbooks show the table and its scores, whose output names are ``names``."""
+    formats = {"trust": "0%", "own_affinity": "0%", "priority": "0"}
+    return {
+        "formats": {names[name]: text for name, text in formats.items() if name in names},
+        "numbers": [column.name for column in plan.features if column.kind == "number"],
+        "colors": {names["verdict"]: _VERDICT_COLORS} if "verdict" in names else {},
+    }
 
 
 def write_cells(path: str, run: Run, result: AffinityResult) -> None:

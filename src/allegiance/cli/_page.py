@@ -51,6 +51,8 @@ def page_settings(
     row, ids = points.columns.column_names[0], ids_of(run.features, plan, table)
     short = {label: each.name for label, each in zip(result.classes.tolist(), facts.descriptions, strict=True)}
     where = table.where.partition("?")[0] if "://" in table.where else table.where
+    columns = [line.strip() for line in plan.describe(findings=False)[1:]]
+    columns += [str(finding) for finding in plan.findings if finding.level == "note"]
     axes = None if run.output.map is None else tuple(table.check_columns(map_axes(run.output.map)))
     return {
         "data": points.typed,
@@ -61,12 +63,13 @@ def page_settings(
         "texts": None if run.features.text is None else points.columns.column(run.features.text),
         "feature_names": list(plan.names),
         "row_numbers": points.columns.column(row).to_numpy(),
-        "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
+        "title": f"Clusters of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
         "map": axes,
         "drivers": facts.drivers,
-        "notes": facts.problems,
+        "notes": facts.findings,
         "provenance": {
             "columns used": f"{len(plan.used):,} of {len(points.typed.column_names):,}: {', '.join(plan.used)}",
             **{name: str(text) for name, text in facts.source.items()},
+            "columns": "\n".join(columns),
         },
     }

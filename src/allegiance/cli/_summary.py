@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allegiance._core.json_values import json_value
@@ -11,7 +12,7 @@ from ._app import Run, provenance, show, with_options
 from ._inputs import Points, ids_of
 
 if TYPE_CHECKING:
-    from allegiance.drivers import Drivers
+    from allegiance.drivers import Drivers, Finding
     from allegiance.io import FeaturePlan, Table
     from allegiance.report import Description
     from allegiance.results import AffinityResult, Summary
@@ -30,8 +31,8 @@ class Facts(NamedTuple):
 
     summary: Summary
     plan: FeaturePlan
-    problems: list[str]
-    """Sentences about problems that change the answer."""
+    findings: list[Finding]
+    """Problems of the table and of the drivers that change the answer."""
     drivers: Drivers | None
     descriptions: Sequence[Description]
     """Cluster descriptions, in cluster order; empty if unknown."""
@@ -42,11 +43,18 @@ class Facts(NamedTuple):
     columns: Sequence[str] = ()
     """The columns of the printed review list."""
 
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about problems that change the answer."""
+        return list(dict.fromkeys([*map(with_options, self.summary.problems), *map(str, self.findings)]))
+
     def with_damaged(self, damaged: Mapping[str, str]) -> Facts:
-        """Add a problem for each damaged input file."""
+        """Add a finding for each damaged input file."""
+        from allegiance.drivers import Finding
+
         lines = [reason if file in reason else f"{file}: {reason}" for file, reason in damaged.items()]
-        texts = [f"Skipped an input file. {' '.join(line.split())}" for line in lines]
-        return self._replace(problems=[*texts, *self.problems])
+        skipped = [Finding("damaged file", (), f"Skipped an input file. {' '.join(line.split())}") for line in lines]
+        return self._replace(findings=[*skipped, *self.findings])
 
     def with_review(self, review: Any, first: Sequence[str], names: dict[str, str]) -> Facts:
         """Add the rows to review, whose last column is their order; the list shows ``first`` and the main scores."""
@@ -98,17 +106,12 @@ def describe_stream(run: Run, table: Table, plan: FeaturePlan, fitted: Any, summ
 def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, by_column: Any, descriptions: Any, model_id: str
 ) -> Facts:
-    problems, source = _collect_problems(summary, by_column, plan), _source_facts(run, table, plan, model_id)
-    return Facts(summary, plan, problems, by_column, descriptions, source)
-
-
-def _collect_problems(summary: Summary, drivers: Drivers | None, plan: FeaturePlan) -> list[str]:
-    """Return sentences about problems of the table, the clusters and the drivers that change the answer."""
-    table = [finding for finding in plan.findings if finding.level == "warning"]
-    known = {finding.kind for finding in table}
-    flags = [] if drivers is None else [flag for flag in drivers.flags if flag.kind not in known]
-    texts = [*summary.problems, *map(str, table), *map(str, flags)]
-    return list(dict.fromkeys(map(with_options, texts)))
+    findings = [finding for finding in plan.findings if finding.level == "warning"]
+    known = {finding.kind for finding in findings}
+    if by_column is not None:
+        findings += [flag for flag in by_column.flags if flag.kind not in known]
+    findings = [replace(finding, text=with_options(finding.text)) for finding in findings]
+    return Facts(summary, plan, findings, by_column, descriptions, _source_facts(run, table, plan, model_id))
 
 
 def _source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
@@ -172,14 +175,18 @@ def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
         shares = [[name, Percent(share)] for name, share in list(facts.drivers.shares.items())[:_MAX_DRIVERS]]
         rule = [[line] for line in facts.drivers.lines()[1:]]
         sections.append(("Drivers: share of the separation between clusters", [*shares, *rule]))
-    names = ("cluster", "points", "replication", "replication_low", "replication_high", *_VERDICTS, "rival")
+    names = ("cluster", "name", "points", "replication", "replication_low", "replication_high", *_VERDICTS, "rival")
     rows = []
     for line in json_value(values["clusters"]):
         row = [line[name] for name in names]
-        row[2:5] = [None if share is None else Percent(share) for share in row[2:5]]
-        rows.append([*row, line["name"], line["description"]])
-    sections.append(("Clusters", [[*names, "name", "description"], *rows]))
-    sections.append(("Provenance", [[name, str(value)] for name, value in facts.source.items()]))
+        row[3:6] = [None if share is None else Percent(share) for share in row[3:6]]
+        rows.append([str(row[0]), *row[1:], line["description"]])
+    sections.append(("Clusters", [[*(name.replace("_", ", ") for name in names), "description"], *rows]))
+    provenance_lines = list[list[Any]]()
+    for name, value in facts.source.items():
+        first, *others = str(value).split("; ")
+        provenance_lines += [[name, first], *([None, text] for text in others)]
+    sections.append(("Provenance", provenance_lines))
     return sections
 
 

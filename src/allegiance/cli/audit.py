@@ -10,11 +10,13 @@ import click
 from . import _options as opt
 from ._app import Run, begin, print_json, show
 from ._inputs import free_name
-from ._outputs import write_rows
+from ._outputs import workbook_settings, write_rows
 
 if TYPE_CHECKING:
     from allegiance.io import Table
     from allegiance.results import AffinityResult
+
+    from ._summary import Facts
 
 _ANSWERS = dict.fromkeys(("yes", "y", "true", "right"), True) | dict.fromkeys(("no", "n", "false", "wrong"), False)
 #: Sampling methods of an audit.
@@ -22,7 +24,7 @@ _METHODS = ("random", "least trusted")
 _RIGHT, _KEY = "right", "audit_key"
 
 
-def write_sheet(run: Run, result: AffinityResult, columns: Any, cluster: str) -> None:
+def write_sheet(run: Run, result: AffinityResult, columns: Any, cluster: str, facts: Facts) -> None:
     """Write the audit sheet, if a file is named: rows to check in random order, with some columns of the table."""
     import numpy as np
     import pyarrow as pa
@@ -36,13 +38,16 @@ def write_sheet(run: Run, result: AffinityResult, columns: Any, cluster: str) ->
     numbers = pa.array([row for row, _ in pairs])
     rows = columns.take(numbers).add_column(0, cluster, pa.array(result._columns()["label"]).take(numbers))
     right = free_name(_RIGHT, rows.column_names)
-    first = {
-        right: pa.array([None] * len(pairs), pa.string()),
-        _KEY: pa.array([f"{row}-{_token(row, method)}" for row, method in pairs]),
-    }
-    sheet = pa.table([*first.values(), *rows.columns], names=[*first, *rows.column_names])
-    choices = {right: ["yes", "no", *map(str, result.classes.tolist())]}
-    write_rows(path, sheet, run, choices=choices)
+    sheet = rows.add_column(0, right, pa.array([None] * len(pairs), pa.string()))
+    sheet = sheet.append_column(_KEY, pa.array([f"{row}-{_token(row, method)}" for row, method in pairs]))
+    clusters = [
+        [str(name), *(facts.descriptions[place] if facts.descriptions else ("", ""))]
+        for place, name in enumerate(result.classes.tolist())
+    ]
+    task = f"Write yes, no or the right cluster in the column {right!r}. Leave it empty if you cannot tell."
+    summary = [("How to fill in the sheet", [[task]]), ("Clusters", [["cluster", "name", "description"], *clusters])]
+    choices = {right: list(dict.fromkeys(["yes", "no", *map(str, result.classes.tolist())]))}
+    write_rows(path, sheet, run, **workbook_settings({}, facts.plan) | {"choices": choices, "summary": summary})
 
 
 def _token(row: int, method: str) -> str:

@@ -30,8 +30,8 @@ from ._outputs import (
     check_inputs,
     check_outputs,
     open_output,
-    percent_columns,
     score_names,
+    workbook_settings,
     write_cells,
     write_rows,
 )
@@ -268,7 +268,7 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         log.step("describing clusters")
         facts = describe_points(run, table, plan, points, result, model_id)
         batch = Batch(points.X, points.labels, points.columns.select(columns), 0, len(points.X))
-    sink = _open_sink(run, model_id, facts, names)
+    sink = _open_sink(run, plan, model_id, facts, names)
     rows = Rows(table, plan, None, labels=labels, keep=columns, row=row if row in columns else None, typed=not as_text)
     n_rows = _count_rows(table) if points is None else len(points.X)
     request = _review_request(run, n_rows)
@@ -292,10 +292,10 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     facts = facts.with_review(done.review, listed, names)
     if output.review_output is not None:
         review = facts.review.drop_columns(columns[len(inputs) :])
-        write_rows(output.review_output, review, run, percent=percent_columns(names))
+        write_rows(output.review_output, review, run, **workbook_settings(names, plan))
     if points is not None and result is not None:
         first = [*(ids if ids != [row] else inputs[:1]), *(name for name in plan.used if name not in ids)]
-        write_sheet(run, result, points.columns.select(first), names["label"])
+        write_sheet(run, result, points.columns.select(first), names["label"], facts)
         write_page(run, result, points, plan, table, facts)
     damaged = {file: with_options(reason) for file, reason in done.skipped.items()}
     return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged)
@@ -330,7 +330,7 @@ def _score_names(run: Run, inputs: list[str], scores: Any) -> dict[str, str]:
     return names
 
 
-def _open_sink(run: Run, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:
+def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:
     """Return the sink of ``-o``: a file or a folder; None without the option and for cells."""
     from allegiance.io.partitions import PartitionedSink, is_folder
 
@@ -342,7 +342,8 @@ def _open_sink(run: Run, model_id: str, facts: Facts | None, names: dict[str, st
         metadata = provenance() | {"model_id": model_id}
         return PartitionedSink(output.output, if_exists=output.if_exists, metadata=metadata)
     sink = open_output(output.output, run, model_id=model_id)
-    sink.percent = percent_columns(names)
+    for name, value in workbook_settings(names, plan).items():
+        setattr(sink, name, value)
     sink.summary = [] if facts is None else summary_sections(facts)
     return sink
 
@@ -413,6 +414,6 @@ def _exit_code(run: Run, facts: Facts, drift: Any) -> int:
         run.log.write("under", f"{quantity} is {share:.6g}, below --fail-under {output.fail_under:g}.")
         return UNDER_THRESHOLD
     if output.fail_on_notes and facts.problems:
-        run.log.write("notes", f"{len(facts.problems)} problems change the answer (--fail-on-notes).")
+        run.log.write("notes", f"problems that change the answer: {len(facts.problems)} (--fail-on-notes).")
         return NOTED
     return 0

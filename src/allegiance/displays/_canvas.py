@@ -84,9 +84,10 @@ def shortened(text: str, length: int) -> str:
     """Return a text of at most ``length`` characters: without its last traits, or without its middle."""
     if len(text) <= length:
         return text
-    whole = text[: length - 2].rpartition(", ")[0]
-    if whole:
-        return f"{whole}, …"
+    first, comma, _ = text.partition(", ")
+    if comma:
+        whole = text[: length + 1].rpartition(", ")[0]
+        return whole or f"{first[: length - 1]}…"
     tail = max(length - 1, 1) // 2
     return text[: max(length - 1 - tail, 0)] + "…" + text[-tail:]
 

@@ -161,8 +161,8 @@ def _draw_band(ax: Axes, values: FloatArray, firm: int, top: float, height: floa
 
 #: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
 _DIGIT, _FILL, _LARGEST_NUMBER, _SMALLEST_NUMBER = 0.62, 0.85, 10.0, 3.5
-#: Names longer than this are cut, and from this many columns on they are written upright.
-_LONG, _MANY = 30, 12
+#: Names longer than this are cut.
+_LONG = 30
 
 
 class FlowDisplay(ResultDisplay):
@@ -219,16 +219,15 @@ class FlowDisplay(ResultDisplay):
             Color map.
         """
         side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
-        # Names stand left of the picture and, upright, below it.
         room = 0.07 * min(max(map(len, self.names)), _LONG)
-        ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.5 + room, side + room))
+        ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.8 + room, side + 0.3))
         self.ax_, self.figure_ = ax, ax.figure
         values = self.counts.astype(np.float64)
         self.image_ = ax.imshow(
             np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
         )
         self._draw_frame(ax)
-        counted = "doubtful points" if self.which == "doubtful" else "points"
+        counted = "points that are not firm" if self.which == "doubtful" else "points"
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=counted)
         set_title(ax, "Which clusters are confused: from label to rival", self._note)
         self.texts_ = self._write_numbers(ax, values)
@@ -257,9 +256,11 @@ class FlowDisplay(ResultDisplay):
         """Name rows and columns, draw a grid, and gray the diagonal, where nothing can be."""
         m, k = self.counts.shape
         names = [shortened(name, _LONG) for name in self.names]
-        upright = k > _MANY or max(map(len, names)) * k > 40
+        # Columns have the labels alone: their names are to the left of the rows.
+        labels = [shortened(str(label), _LONG) for label in self.result.classes.tolist()]
+        upright = max(map(len, labels)) * k > 40
         size = float(np.clip(220.0 / max(m, k), 5.0, 9.0))
-        ax.set_xticks(range(k), names, rotation=90 if upright else 0, fontsize=size)
+        ax.set_xticks(range(k), labels, rotation=90 if upright else 0, fontsize=size)
         ax.set_yticks(range(m), [*names, *(["noise"] if m > k else [])], fontsize=size)
         ax.set(xlabel="rival: the best cluster other than the label", ylabel="label")
         ax.set(xlim=(-0.5, k - 0.5), ylim=(m - 0.5, -0.5))

@@ -20,6 +20,7 @@ from allegiance._core.validation import (
     is_sparse,
     standardize,
 )
+from allegiance.notebook import count
 
 from ._canvas import (
     ALARM,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 #: Steps between contours, and by how much the view is wider than the data, on each side.
 _STEP, _MARGIN = 0.05, 0.1
+#: Share of points on either side that do not set the view if they are farther out than the others extend.
+_TAIL = 0.03
 #: Views up to this many times longer than wide are drawn with one unit for both axes.
 _LONGEST = 2.5
 #: Names longer than this are cut.
@@ -75,6 +78,8 @@ class _Map(ResultDisplay):
         self.value_name, self.subject, self.value = _measure(result, which)
         """The displayed quantity: its name in :meth:`frame`, its description, and values (n,); NaN for noise."""
         self.lower, self.upper = _around(position, sites)
+        outside = ((position < self.lower) | (position > self.upper)).any(axis=1).sum()
+        self._outside = f"{count(int(outside), 'point')} outside the view" if outside else ""
 
     def _prepare(self, ax: Any) -> Axes:
         """Return axes over the view, with one unit for both where it is not too long."""
@@ -211,7 +216,7 @@ class AffinityMapDisplay(_Map):
         lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
         self._draw_points(ax, {"cmap": cmap, "vmin": lowest, "vmax": 1.0}, point_kw or {})
         self.field_ = self.points_[0]
-        self._finish(ax, (f"{self._title} of the points",), show_labels)
+        self._finish(ax, (f"{self._title} of the points", self._outside), show_labels)
         return self
 
     def frame(self) -> Any:
@@ -434,7 +439,10 @@ def _mean(rows: Rows) -> FloatArray:
 
 
 def _around(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of a view around points (n, 2) and representatives."""
+    """Return the corners of a view around representatives and points (n, 2), without extreme outliers."""
+    low, high = np.quantile(position, [_TAIL, 1 - _TAIL], axis=0)
+    far = np.where(high > low, high - low, np.inf)
+    position = np.clip(position, low - far, high + far)
     position = position if sites is None else np.vstack([position, sites])
     lower, upper = position.min(axis=0), position.max(axis=0)
     extent = upper - lower

@@ -30,7 +30,7 @@ _FULL_LOOK_SITES, _LEAST_LOOK = 50, 0.25
 _FIRST_VERDICT, _PATIENCE = 4, 16
 #: Most products for drawing samples at the usual ``eps``, 1067 for an average cell, and least units of them: with many
 #: sites in many dimensions queries that need more keep a larger standard error.
-_MAX_PRODUCTS, _USUAL_HITS, _LEAST_BUDGET = 2**35, 1067, 1.5
+_MAX_PRODUCTS, _USUAL_HITS, _LEAST_BUDGET = 2**36, 1067, 1.5
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
 _MAX_GROWTH = 2.0
 #: Keys of the streams of random numbers.

@@ -289,7 +289,8 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray,
 
     The error is widened from the t distribution of few batches to the normal quantile that readers will multiply with.
     It is never below that of as many independent samples as the walk is worth by its worst share, so that a site
-    never visited does not look certain.
+    never visited does not look certain. The worst of more shares than batches is mostly noise: there it is what the
+    walk is worth by all shares together.
     """
     n_batches = counts.shape[1]
     steps = n_batches * length
@@ -302,7 +303,10 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray,
     correlation = row_sums(products) / np.maximum(row_sums(squares), _TINY) + 1.0 / n_batches
     variance = squares / (n_batches * (n_batches - 1)) * _dependence(correlation)[:, None]
     plain = share * (1.0 - share) / steps
-    inflation = np.divide(variance, plain, out=np.ones_like(plain), where=plain > 0).max(axis=1)
+    if share.shape[1] > n_batches:
+        inflation = row_sums(variance) / np.maximum(row_sums(plain), _TINY)
+    else:
+        inflation = np.divide(variance, plain, out=np.ones_like(plain), where=plain > 0).max(axis=1)
     worth = steps / np.maximum(inflation, 1.0)
     floor = binomial_errors(share * worth[:, None], worth)
     widened = float(stdtrit(n_batches - 1, 0.975)) / Z95

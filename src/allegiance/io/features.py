@@ -367,7 +367,8 @@ def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterato
     cells, reason = plan.n_rows * max(len(gaps), 1), ""
     if len(plan.used) == 1 and (len(plan.columns) > 5 or not gaps):
         others = join_names((f"{column.name} {column.reason}" for column in left_out), 3)
-        reason = f"only {plan.used[0]!r} of {len(plan.columns)} columns can be used. {others}"
+        reason = f"only {plan.used[0]!r} of {len(plan.columns)} columns can be used"
+        reason = f"{reason} ({others})" if others else reason
     elif sum(gaps) > cells / 2:
         reason = f"{sum(gaps) / cells:.0%} of the numbers are missing"
     if reason and not is_chosen and source.format in ("csv", "xlsx"):

@@ -74,13 +74,15 @@ _NUMBER_NAME = re.compile(
 _COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
 #: Numbers that often mean missing.
 _NINES = re.compile(r"-?(9{2,}(\.9+)?|8{3,}|7{3,})")
-#: Names of totals and of other statistics, at the beginning or the end of a text.
+#: Names of totals and of other statistics, as words of a text.
 _TOTAL = r"(?:grand |sub[- ]?)?totals?|sum|(?:zwischen)?summe|gesamt(?:summe)?|insgesamt|totale|somme"
 _MEAN = r"mean|average|avg|mittelwert|durchschnitt|moyenne|media"
 _STATISTIC = rf"{_MEAN}|median|std?\.? ?dev\.?|std|min(?:imum)?|max(?:imum)?|count|\d\d%"
-_STATISTIC_NAME = rf"(?i)^\s*(?:{_TOTAL}|{_STATISTIC})(?:\W|$)|\W(?:{_TOTAL}|{_STATISTIC})\s*:?\s*$"
-#: Maximum rows with such a name, and minimum numbers of columns with an unnamed total.
-_MAX_NAMED, _MIN_SUMMED = 1_000, 8
+_STATISTIC_NAME = rf"(?i)(?:^|\W)(?:{_TOTAL}|{_STATISTIC})(?:\W|$)"
+#: Maximum rows with such a name, and rows with a mean in a longer name.
+_MAX_NAMED, _MAX_MEANS = 1_000, 3
+#: Smallest number of a total, and minimum rows above an unnamed one.
+_MIN_TOTAL, _MIN_SUMMED = 10, 8
 #: Dates that stand for a missing date.
 _PLACEHOLDER_DATES = (
     np.array(
@@ -261,25 +263,35 @@ class _OddRows:
         rows, table = sorted(self._named), np.column_stack(columns)
         own = table[rows]
         table[rows] = np.nan
+        count = np.isfinite(table).sum(axis=0)
         sums = np.vstack([np.zeros(len(columns)), np.nan_to_num(table).cumsum(axis=0)])
         before, here, after = (sums[places] for places in ([0, *rows[:-1]], rows, [*rows[1:], self._n_rows]))
-        known = np.isfinite(own) & (own != 0)
+        known = np.isfinite(own) & (np.abs(own) > _MIN_TOTAL)
         hits = np.zeros_like(known)
         for total in (here - before, here, after - here, sums[-1:]):
             hits |= known & (np.abs(own - total) <= 0.005 * np.abs(own))
         n_known, n_hits = known.sum(axis=1), hits.sum(axis=1)
-        totals = (n_hits > 0) & (n_hits >= n_known / 3) & (n_hits >= np.minimum(2, n_known - 1))
-        odd = {row: "subtotal" if totals.sum() > 1 else "total" for row in np.array(rows)[totals].tolist()}
+        is_total = (n_hits > 0) & (n_hits >= n_known / 3) & (n_hits >= np.minimum(2, n_known - 1))
         with np.errstate(all="ignore"):
-            count = np.isfinite(table).sum(axis=0)
-            mean = np.nansum(table, axis=0) / count
+            mean = sums[-1] / count
             spread = np.sqrt(np.nansum((table - mean) ** 2, axis=0) / count)
             distances = np.where(np.isfinite(own), np.abs(own - mean) / spread, np.nan)
-        is_mean = [bool(np.nanmedian([*row, np.inf]) < 0.1) for row in distances]
-        if any(is_mean):
-            others = (
-                row for row in rows if row not in odd and re.search(rf"(?i)\b(?:{_STATISTIC})\b", self._named[row])
-            )
+        is_mean = [np.nanmedian([*row, np.inf]) < 0.1 for row in distances]
+
+        def named(pattern: str, *, whole: bool = False) -> set[int]:
+            text = rf"(?i)\s*(?:{pattern})\s*:?\s*" if whole else rf"(?i).*\b(?:{pattern})\b.*"
+            return {row for row in rows if re.fullmatch(text, self._named[row], re.S)}
+
+        # Longer names, such as "Total Gym" and "Social media", need more evidence.
+        totals = {row for row, yes in zip(rows, is_total, strict=True) if yes} & named(_TOTAL)
+        if len(totals) < len(named(_TOTAL)) / 2:
+            totals &= named(_TOTAL, whole=True)
+        odd = dict.fromkeys(sorted(totals), "subtotal" if len(totals) > 1 else "total")
+        means = {row for row, yes in zip(rows, is_mean, strict=True) if yes} & named(_MEAN)
+        if len(named(_MEAN)) > _MAX_MEANS:
+            means &= named(_MEAN, whole=True)
+        if means:
+            others = sorted({*means, *named(_STATISTIC, whole=True)} - totals)
             odd |= dict.fromkeys(others, "mean or other statistic")
         return odd
 

@@ -148,12 +148,15 @@ class Sink:
         The file and its format.
     n_rows
         Number of rows written so far.
-    percent, choices, summary
-        For workbooks: columns to show as percentages, set before the first row is written; the values that the
-        drop-down list of a column offers; and the sections of a second sheet, "summary" (a title and rows of cells).
+    formats, numbers, colors, choices, summary
+        For workbooks: the number format of a column; columns of text to write as numbers where they are; the fill color
+        of cells with a certain text; the values that the drop-down list of a column offers; and the sections of a
+        second sheet, "summary" (a title and rows of cells). Set the first two before the first row is written.
     """
 
-    percent: Sequence[str] = ()
+    formats: Mapping[str, str] = {}
+    numbers: Sequence[str] = ()
+    colors: Mapping[str, Mapping[str, str]] = {}
     choices: Mapping[str, Sequence[str]] = {}
     summary: Sequence[tuple[str, Sequence[Sequence[Any]]]] = ()
 
@@ -345,6 +348,12 @@ class _Workbook:
         self._sheet, self._sink, self._rows = self._book.add_worksheet("table"), sink, 1
         self._names, self._widths = schema.names, [len(name) + 3 for name in schema.names]
         self._sheet.freeze_panes(1, 0)
+        self._sheet.repeat_rows(0)
+        self._sheet.set_landscape()
+        self._sheet.fit_to_pages(1, 0)
+        formats = {name: self._book.add_format({"num_format": text}) for name, text in sink.formats.items()}
+        self._formats = [formats.get(name) for name in schema.names]
+        self._numbers = [place for place, name in enumerate(schema.names) if name in sink.numbers]
         for place, name in enumerate(schema.names):
             self._write(self._sheet, 0, place, name, self._bold)
 
@@ -352,10 +361,12 @@ class _Workbook:
         """Append a batch."""
         if self._rows + batch.num_rows > _SHEET_ROWS:
             raise TableError(f"a worksheet holds at most {_SHEET_ROWS - 1:,} rows: write .csv or .parquet.")
-        formats = [self._percent if name in self._sink.percent else None for name in self._names]
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        columns = [column.to_pylist() for column in batch.columns]
+        for place in self._numbers:
+            columns[place] = [_as_number(value) for value in columns[place]]
+        for row in zip(*columns, strict=True):
             for place, value in enumerate(row):
-                self._write(self._sheet, self._rows, place, value, formats[place])
+                self._write(self._sheet, self._rows, place, value, self._formats[place])
             if self._rows <= _WIDTH_ROWS:
                 self._widths = [max(w, _width(value)) for w, value in zip(self._widths, row, strict=True)]
             self._rows += 1
@@ -390,13 +401,22 @@ class _Workbook:
             if sum(len(value) + 1 for value in values) <= 255:  # the limit of the format
                 rule = {"validate": "list", "source": list(values), "error_type": "warning"}
                 self._sheet.data_validation(1, place, max(self._rows - 1, 1), place, rule)
+        for name, colors in self._sink.colors.items():
+            place = self._names.index(name)
+            for text, color in colors.items():
+                style = self._book.add_format({"bg_color": color})
+                rule = {"type": "cell", "criteria": "==", "value": f'"{text}"', "format": style}
+                self._sheet.conditional_format(1, place, max(self._rows - 1, 1), place, rule)
         if self._sink.summary:
             self._write_summary(self._book.add_worksheet("summary"))
         self._book.close()
 
     def _write_summary(self, sheet: Any) -> None:
         sheet.set_column(0, 0, 24)
-        sheet.set_column(1, 12, 14)
+        sheet.set_column(1, 1, 34)
+        sheet.set_column(2, 12, 16)
+        sheet.set_landscape()
+        sheet.fit_to_pages(1, 0)
         row = 0
         for title, lines in self._sink.summary:
             self._write(sheet, row, 0, title, self._title)
@@ -413,6 +433,13 @@ class _Exact(float):
 
     def __format__(self, spec: str) -> str:
         return repr(float(self))
+
+
+def _as_number(value: Any) -> Any:
+    """Return a text as a number if it is one that a spreadsheet writes the same way."""
+    if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,10})?", value.strip()):
+        return float(value) if "." in value else int(value)
+    return value
 
 
 def _width(value: Any) -> int:

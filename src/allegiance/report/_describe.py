@@ -100,9 +100,11 @@ def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit
     means = np.where(sizes > 0, means, np.nan)
     between = np.nan_to_num(between)
     separation = float(between.sum() / total.sum()) if total.sum() > 1e-24 else 0.0
+    # Of equally separating categories, such as yes and no, the rarest.
+    strongest = np.lexsort([overall, -between.round(12)])[0]
     deviation = np.sqrt(total) * unit
     return ColumnProfile(
-        means * unit, spread * unit, rest * unit, overall * unit, deviation, separation, int(between.argmax())
+        means * unit, spread * unit, rest * unit, overall * unit, deviation, separation, int(strongest)
     )
 
 
@@ -203,11 +205,14 @@ def _detail(column: Column, trait: Trait) -> str:
     return f"{_words(column, trait)} ({inside}, others {outside})"
 
 
-def _in_unit(column: Column, value: float) -> str:
+def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
+    """Return a value as text, with as many decimals as the largest value in its row needs."""
     if column.kind == "date":
         return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
     if column.is_year:
         return f"{value:.0f}"
+    if largest is not None and 1e-3 <= largest < 1e15:
+        return f"{value:,.{max(0, 2 - int(np.floor(np.log10(largest))))}f}"
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
@@ -331,7 +336,8 @@ def heat_map(
             texts = ["-" if value != value else f"{value:.0%}" for value in values]
             name = f"{column.name}: {shorten(column.levels[level], _LEVEL_LENGTH)}"
         else:
-            texts, name = ["-" if value != value else _in_unit(column, value) for value in values], column.name
+            largest = float(np.nanmax(np.abs(values)))
+            texts, name = ["-" if value != value else _in_unit(column, value, largest) for value in values], column.name
         cells = list(zip(texts[:-1], np.clip(distance / 2, -1, 1).round(2).tolist(), strict=True))
         rows.append((profile.separation, HeatRow(number, name, shares.get(column.name), texts[-1], cells)))
     rows.sort(key=lambda row: (-(row[1].share or 0.0), -row[0]))

@@ -16,7 +16,7 @@ from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sp
 from allegiance.results import AffinityResult
 
 from ._data import STEPS, Groups, all_affinities
-from ._inputs import Inputs, shorten
+from ._inputs import Inputs
 
 _CALLER = "report()"
 #: Height of the map and of the histogram in pixels.
@@ -28,7 +28,9 @@ _SMALL = 10_000_000
 #: Rows for fitting discriminant axes, and principal components they are computed from.
 _DISCRIMINANT_ROWS, _COMPONENTS = 20_000, 50
 #: Share of points on either side that the map may clip, and the margin as a share of the remaining range.
-_TAIL, _MARGIN = 0.005, 0.25
+_TAIL, _MARGIN = 0.03, 1.0
+#: Cells per side of the grid on which axes are compared.
+_GRID = 40
 #: Colors of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
 _TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
 #: Colors of the values of a column, from low to high.
@@ -73,10 +75,9 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
 
     A single feature is drawn against trust, with noise at 0.
     """
-    choices = []
+    first = []
     if inputs.coordinates is not None:
-        xy, labels = inputs.coordinates
-        choices.append(Projection(f"{labels[0]}, {labels[1]}", xy, labels, f"{labels[0]} and {labels[1]}"))
+        first.append(_of_columns(*inputs.coordinates))
     if inputs.features is not None:
         rows, names, subject = inputs.features.rows, inputs.features.names, "the columns"
     else:
@@ -85,23 +86,34 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
         if result.classes.size == 2:  # They sum to 1, so the second adds nothing.
             rows, names = rows[:, :1], names[:1]
     if rows.shape[1] == 1:
-        xy = np.column_stack([dense(rows)[:, 0], np.nan_to_num(groups.values)])
-        labels = (names[0], groups.word)
-        return [*choices, Projection(f"{names[0]}, {groups.word}", xy, labels, f"{names[0]} and {groups.word}")]
+        rows, names = np.column_stack([dense(rows)[:, 0], np.nan_to_num(groups.values)]), [names[0], groups.word]
     if rows.shape[1] == 2 or rows.shape[0] < 4:
-        labels = (names[0], names[1])
-        return [*choices, Projection(", ".join(labels), dense(rows[:, :2]), labels, f"{names[0]} and {names[1]}")]
+        return [*first, _of_columns(dense(rows[:, :2]), (names[0], names[1]))]
     if inputs.features is not None and result._measurement.influence.startswith("within"):  # it ignores units
         rows, subject = standardize(rows), f"{subject}, standardized"
     components, shares = _principal_components(rows, _COMPONENTS, result._measurement.seed)
+    description = f"the first two principal components of {subject}"
+    one, two = (f"principal component ({share:.0%} of the variance)" for share in shares[:2])
+    choices = [Projection("principal components", components[:, :2], (f"first {one}", f"second {two}"), description)]
     if inputs.features is not None and (axes := _discriminant_axes(components, result)) is not None:
         labels = ("first discriminant axis", "second discriminant axis")
         caption = "the two directions in the columns that separate the clusters best"
         choices.append(Projection("discriminant axes", axes, labels, caption))
-    first, second = (f"principal component ({share:.0%} of the variance)" for share in shares[:2])
-    description = f"the first two principal components of {subject}"
-    labels = (f"first {first}", f"second {second}")
-    return [*choices, Projection("principal components", components[:, :2], labels, description)]
+        # Discriminant axes may reduce clusters to a few places, for example if they are categories.
+        if 4 * _count_cells(choices[1]) >= _count_cells(choices[0]):
+            choices.reverse()
+    return [*first, *choices]
+
+
+def _of_columns(xy: FloatArray, names: tuple[str, str]) -> Projection:
+    return Projection(", ".join(names), xy, names, " and ".join(names))
+
+
+def _count_cells(projection: Projection) -> int:
+    """Return the number of cells of a grid over the map that contain points."""
+    low, high = np.array(projection.limits).T
+    cells = np.clip((_GRID * (projection.xy - low) / (high - low)).astype(int), 0, _GRID - 1)
+    return int(np.unique(cells @ [1, _GRID]).size)
 
 
 def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -168,11 +180,6 @@ def _figure(height: int, **settings: Any) -> Any:
     return plot
 
 
-def plain_text(text: str) -> Any:
-    """Return text that Bokeh draws literally, since names from the data may look like formulas."""
-    return _models().PlainText(text=shorten(" ".join(text.split()), 60))
-
-
 def _source(name: str, *columns: str) -> Any:
     return _models().ColumnDataSource({column: [] for column in columns}, name=f"{name}-data")
 
@@ -193,8 +200,6 @@ def _draw_map(projection: Projection, word: str) -> Any:
         name="map",
         x_range=models.Range1d(left, right),
         y_range=models.Range1d(bottom, top),
-        x_axis_label=plain_text(projection.labels[0]),
-        y_axis_label=plain_text(projection.labels[1]),
     )
     density = models.ColumnDataSource(
         {"image": [np.zeros((1, 1), np.uint32)], "x": [0.0], "y": [0.0], "dw": [0.0], "dh": [0.0]}, name="density-data"

@@ -40,8 +40,8 @@ _SCRIPTS = (
     "exports.js", "cards.js", "columns.js", "table.js", "start.js",
 )  # fmt: skip
 _TITLE = "Clustering report"
-#: Entries listed before the rest is folded away.
-_LISTED = {"clusters": 15, "columns": 12, "drivers": 8, "rule": 12}
+#: Entries listed before the rest is folded away, and most clusters with names in the head of the heat map.
+_LISTED = {"clusters": 15, "columns": 12, "drivers": 8, "rule": 12, "named": 8}
 #: Clusters up to which rivals are shown as a matrix, and pairs listed otherwise.
 _MATRIX, _PAIRS = 15, 15
 #: Labels to audit: half drawn at random, half the first to review.
@@ -204,6 +204,7 @@ class Page:
                     result, groups, self._audit, self._before, self._drivers, self._provenance, inputs.features
                 ),
                 drivers=self._drivers,
+                rule=self._rule(),
                 listed=_LISTED,
                 heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
                 groups=groups,
@@ -217,11 +218,17 @@ class Page:
                     sample, {name: len(values) for name, values in media.items() if values is not None}, left_out
                 ),
                 export_note=export_note(inputs, sample, left_out, served),
-                provenance=self._provenance,
-                method_facts=method_facts(result),
+                provenance=self._provenance | method_facts(result),
+                technical=technical_facts(result),
             )
         )
         return text
+
+    def _rule(self) -> list[tuple[str, str, int | None]]:
+        """Return the conditions of the rule, each with the label of its cluster and its place on the page."""
+        lines = [] if self._drivers is None else self._drivers.rule.splitlines()
+        place = {label: number for number, label in enumerate(self.groups.labels)}
+        return [(text, label, place.get(label)) for text, _, label in (line.rpartition(" -> ") for line in lines)]
 
     def _overall(self) -> str:
         """Return the overall replication or, after an audit, the share of correct labels."""
@@ -247,10 +254,9 @@ class Page:
         """Return rows whose number, identifier or text matches a query, exact matches first."""
         if not query:
             return np.zeros(0, dtype=np.int64)
-        pattern = query.casefold()
-        exact = np.flatnonzero(self.inputs.row_numbers == int(query)) if query.isdecimal() else np.zeros(0, dtype=int)
-        whole: list[int] = exact.tolist()
-        part: list[int] = []
+        pattern, part = query.casefold(), list[int]()
+        number = int(query) if query.isdecimal() else -1
+        whole: list[int] = np.flatnonzero(self.inputs.row_numbers == number).tolist()
         for column in [*self.inputs.ids.values(), *([self.inputs.texts] if self.inputs.texts else [])]:
             for row, entry in enumerate(column):
                 text = str(entry).casefold()
@@ -374,9 +380,10 @@ def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any],
     summary = groups.summary
     problems = [] if result._audited is not None else summary.problems
     replication = summary.sentence if audit is None else audit.sentence()
-    # The table, the drivers and the problems may report the same finding.
-    flags = [] if drivers is None else list(drivers.flags)
-    findings = {str(one): one for one in [*notes, *flags] if str(one) not in problems}
+    # The table and the drivers may report the same finding.
+    known = {getattr(note, "kind", None) for note in notes}
+    flags = [] if drivers is None else [flag for flag in drivers.flags if flag.kind not in known]
+    findings = {str(one): one for one in [*notes, *flags]}
     facts = summary.headlines()
     return {
         "problems": problems,
@@ -435,7 +442,8 @@ def tiles(
         title = "Replication: labels that would hold up on a fresh sample"
         facts.append(Tile(title, percent(share), f"90% prediction interval: {_interval(interval)}", bar))
     word = "labels" if result._calibrated else "labels, by own affinity"
-    note = f"{counts[2] / max(labels, 1):.1%} of {labels:,} {word}; {counts[1]:,} are borderline"
+    share_text = f"{counts[2] / labels:.1%} of" if counts[2] else "of"
+    note = f"{share_text} {labels:,} {word}; {counts[1]:,} are borderline"
     facts.append(Tile("Doubtful labels", f"{counts[2]:,}", note, verdicts=counts[:3]))
     title = f"Compared with unclustered data{' (before the audit)' if is_audited else ''}"
     if null is not None:
@@ -447,7 +455,7 @@ def tiles(
         top = ", ".join(list(drivers.shares)[:3])
         note = "No single column matters" if drivers.is_diffuse else f"Strongest: {top}"
         value = provenance.get("columns used", "").partition(":")[0] or f"{len(drivers.shares):,}"
-        facts.append(Tile("Columns used", value, note))
+        facts.append(Tile("Columns used", value, note, alarm=bool(drivers.flags)))
     return facts
 
 
@@ -499,16 +507,19 @@ def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served:
 
 
 def method_facts(result: AffinityResult) -> dict[str, str]:
-    """Return how everything was computed, by topic."""
+    """Return how trust was estimated, by topic."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
     if result._trust_map is not None:
         trust = "the probability that a label would hold up on a fresh sample, from re-clustering parts of the data"
         if result._audited is not None:
             trust = "the probability that a label is right, from the audit and from re-clustering parts of the data"
+    return {"trust": trust, **({} if result._trust_map is None else {"clusterer": result._trust_map.note})}
+
+
+def technical_facts(result: AffinityResult) -> dict[str, str]:
+    """Return how the affinities were computed, by topic."""
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     return {
-        "trust": trust,
-        **({} if result._trust_map is None else {"clusterer": result._trust_map.note}),
         **result.summary().measurement_facts(),
         "precision": f"95% intervals within ±{result._measurement.eps:g} requested (eps)",
         "versions": ", ".join([f"Python {platform.python_version()}", *versions]),

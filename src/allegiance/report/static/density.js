@@ -42,7 +42,7 @@ function pixelsOf(inside, outside, light, dim) {
   const [top, topOutside] = [Math.log1p(largest(inside)), Math.log1p(largest(outside))];
   for (let cell = 0; cell < pixels.length; cell++) {
     if (inside[cell]) {
-      const alpha = 0.45 + (0.55 * Math.log1p(inside[cell])) / top;
+      const alpha = 0.6 + (0.4 * Math.log1p(inside[cell])) / top;
       const [red, green, blue] = [0, 1, 2].map((i) => light[3 * cell + i] / inside[cell]);
       pixels[cell] = pack(red, green, blue, alpha);
     } else if (outside[cell]) {

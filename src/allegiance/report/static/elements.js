@@ -13,6 +13,18 @@ const byId = (id) => document.getElementById(id);
 // A text that can be broken after underscores, as column names should be.
 const breakable = (text) => String(text).split(/(?<=_)/).flatMap((part, i) => (i ? [element("wbr"), part] : [part]));
 
+// A text in at most two lines, broken after spaces and underscores.
+function wrapped(text, length) {
+  const lines = [""];
+  for (const part of text.split(/(?<=[ _])/)) {
+    if (lines.at(-1).length + part.length > length && lines.at(-1)) lines.push("");
+    lines[lines.length - 1] += part;
+  }
+  const [first, second = ""] = lines.map((line) => line.trim());
+  const isCut = lines.length > 2 || second.length > length;
+  return second ? [first, isCut ? `${second.slice(0, length - 1)}…` : second] : [first];
+}
+
 // A name from the data: cut where there is no room for it, whole when pointed at.
 function named(name) {
   const node = element("span", breakable(name), "name");

@@ -6,8 +6,11 @@ const MOST_WEAK = 1500;
 const FEW_DOTS = 2000;
 // Clusters up to which the map has their names, characters of a name, and the share of the width that is near an edge.
 const MOST_NAMES = 20;
-const NAME_LENGTH = 28;
+const NAME_LENGTH = 24;
 const NEAR_EDGE = 0.2;
+// Size of a letter and of a line of a name in pixels, and how many places above and below are tried for it.
+const [LETTER, LINE] = [7, 16];
+const SHIFTS = [0, -1, 1, -2, 2, -3, 3, -4, 4];
 // Pixels within which a click finds a point.
 const REACH = 14;
 
@@ -32,8 +35,8 @@ function robustLimits(values) {
   const known = Float64Array.from(values).filter((value) => !Number.isNaN(value)).sort();
   if (!known.length) return [0, 1];
   const at = (share) => known[Math.round(share * (known.length - 1))];
-  const margin = 0.25 * (at(0.995) - at(0.005));
-  const [low, high] = margin ? [Math.max(known[0], at(0.005) - margin), Math.min(known.at(-1), at(0.995) + margin)] : [known[0], known.at(-1)];
+  const margin = at(0.97) - at(0.03);
+  const [low, high] = margin ? [Math.max(known[0], at(0.03) - margin), Math.min(known.at(-1), at(0.97) + margin)] : [known[0], known.at(-1)];
   const air = 0.04 * (high - low) || 0.04 * Math.max(Math.abs(low), 1);
   return [low - air, high + air];
 }
@@ -99,12 +102,12 @@ class FigureViews {
     map.x_range.setv({ start: limits[0][0], end: limits[0][1], reset_start: limits[0][0], reset_end: limits[0][1] });
     map.y_range.setv({ start: limits[1][0], end: limits[1][1], reset_start: limits[1][0], reset_end: limits[1][1] });
     [map.below[0], map.left[0]].forEach((axis, side) => {
-      axis.axis_label.text = names[side].length > 60 ? `${names[side].slice(0, 59)}…` : names[side];
       this.setTicks(axis, Array.isArray(this.state.axes) ? points.page.table[this.state.axes[side]] : null);
     });
     say("map-caption", caption);
+    say("axis-names", `Horizontal: ${names[0]}. Vertical: ${names[1]}.`);
     byId("figure-map").setAttribute("aria-label", `Map of the points: ${caption}`);
-    say("pinned", pinned ? `; ${withCommas(pinned)} far-off points lie on the edge` : "");
+    say("pinned", pinned ? `; ${withCommas(pinned)} far-off ${pinned === 1 ? "point lies" : "points lie"} on the edge` : "");
     this.soon("drawMap", "drawMarks");
   }
 
@@ -171,7 +174,7 @@ class FigureViews {
     const { verdict } = points.columns;
     this.fillDots("weak-data", weak, {
       edge: (point) => points.page.colors.verdict[verdict[point]],
-      width: (point) => verdict[point],
+      width: (point) => (few ? verdict[point] : 0.8 * verdict[point]),
     });
     const others = few && state.isFiltered ? Array.from(points.columns.label.keys()).filter((p) => !state.holds(p)) : [];
     this.fill("others-data", others, { x: xy.x, y: xy.y });
@@ -179,7 +182,7 @@ class FigureViews {
     const large = (all?.length ?? Infinity) <= FEW_DOTS;
     const glyph = (name) => this.map.renderers.find((renderer) => renderer.name === name).glyph;
     glyph("dots").setv({ size: { value: large ? 8 : 5 }, line_alpha: { value: large ? 1 : 0 } });
-    glyph("weak").setv({ size: { value: large ? 9 : 6 } });
+    glyph("weak").setv({ size: { value: large ? 9 : 5 } });
     this.drawNames();
     document.documentElement.dataset.map = all === null ? "density" : "dots";
   }
@@ -196,24 +199,35 @@ class FigureViews {
         group[1].push(xy.y[point]);
       }
     }
-    const median = (values) => Float64Array.from(values).sort()[values.length >> 1];
     const largest = Array.from(members.keys()).filter((code) => members[code][0].length);
     largest.sort((a, b) => members[b][0].length - members[a][0].length);
     const drawn = largest.slice(0, MOST_NAMES);
-    // The first trait is enough here: the legend has the whole names.
-    const text = (code) => {
-      const name = page.names[code].split(", ")[0];
-      return name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
+    const { view } = this;
+    // The member nearest to the median, since a cluster may have several parts.
+    const middle = ([xs, ys]) => {
+      const [x, y] = [xs, ys].map((values) => Float64Array.from(values).sort()[values.length >> 1]);
+      const distance = (i) => ((xs[i] - x) * perX) ** 2 + ((ys[i] - y) * perY) ** 2;
+      let nearest = 0;
+      for (let i = 1; i < xs.length; i++) if (distance(i) < distance(nearest)) nearest = i;
+      return [xs[nearest], ys[nearest]];
     };
-    const [left, right] = xy.limits[0];
-    const align = (x) => (x < left + NEAR_EDGE * (right - left) ? "left" : x > right - NEAR_EDGE * (right - left) ? "right" : "center");
-    const x = drawn.map((code) => median(members[code][0]));
-    this.model("names-data").data = {
-      x,
-      y: drawn.map((code) => median(members[code][1])),
-      text: drawn.map(text),
-      align: x.map(align),
-    };
+    const [perX, perY] = [view.width / (view.x1 - view.x0), view.height / (view.y1 - view.y0)];
+    const align = (x) => (x < view.x0 + NEAR_EDGE * (view.x1 - view.x0) ? "left" : x > view.x1 - NEAR_EDGE * (view.x1 - view.x0) ? "right" : "center");
+    const boxes = [];
+    const names = drawn.map((code) => {
+      // The first trait is enough here: the legend has the whole names.
+      const lines = wrapped(page.names[code].split(", ")[0], NAME_LENGTH);
+      const [x, y] = middle(members[code]);
+      const width = LETTER * Math.max(...lines.map((line) => line.length)) + 6;
+      const left = (x - view.x0) * perX - { left: 0, center: width / 2, right: width }[align(x)];
+      const height = LINE * lines.length + 4;
+      const at = (shift) => ({ left, right: left + width, top: y * perY + shift * LINE + height / 2, bottom: y * perY + shift * LINE - height / 2 });
+      const isFree = (box) => boxes.every((other) => box.right < other.left || box.left > other.right || box.top < other.bottom || box.bottom > other.top);
+      const shift = SHIFTS.find((steps) => isFree(at(steps))) ?? 0;
+      boxes.push(at(shift));
+      return { x, y: y + (shift * LINE) / perY, text: lines.join("\n"), align: align(x) };
+    });
+    this.model("names-data").data = Object.fromEntries(["x", "y", "text", "align"].map((key) => [key, names.map((name) => name[key])]));
   }
 
   drawDensity(dense, empty, view) {

@@ -182,12 +182,17 @@ function connectReview(state, decisions, table) {
   connectAudit(decisions);
 }
 
+// Width of a printed page in pixels.
+const PAPER_WIDTH = 700;
+
 // Sections are closed on a phone, but for the first ones, and open in print.
 function connectSections() {
   const sections = Array.from(document.querySelectorAll("details.section"));
   if (matchMedia("(max-width: 50rem)").matches) for (const section of sections) section.open = section.id === "drivers";
   let closed = [];
   addEventListener("beforeprint", () => {
+    // Figures keep the size of the screen: scale them to the width of the paper.
+    document.documentElement.style.setProperty("--print-zoom", Math.min(1, PAPER_WIDTH / document.querySelector("main").clientWidth));
     closed = sections.filter((section) => !section.open);
     for (const section of closed) section.open = true;
   });

@@ -1,6 +1,6 @@
 // The table of labels to review: the queue.
 // Rows shown at first, and added when the reader asks for more.
-const FIRST = 25;
+const FIRST = 15;
 const MORE = 100;
 
 // Rank texts so that sorting many rows compares numbers only.
@@ -166,7 +166,7 @@ class ReviewTable {
     this.shown += added.length;
     const left = this.listed.length - this.shown;
     this.more.hidden = !left;
-    this.more.textContent = `Show ${withCommas(Math.min(MORE, left))} more of ${withCommas(left)}`;
+    this.more.textContent = left > MORE ? `Show ${withCommas(MORE)} of ${withCommas(left)} more` : `Show ${withCommas(left)} more`;
   }
 
   row(point) {
@@ -178,9 +178,9 @@ class ReviewTable {
     cells.push([opened, page.idNames.length ? "" : "number"]);
     for (const id of others) cells.push([named(id)]);
     if (page.texts) cells.push([points.text(point) ? element("span", points.text(point), "excerpt") : null, "long"]);
-    cells.push([named(points.label(point))]);
+    cells.push([this.cluster(points.columns.label[point])]);
     cells.push([points.trust(point), "number"]);
-    cells.push([verdictKey(points.verdict(point))], [named(points.rival(point))]);
+    cells.push([verdictKey(points.verdict(point))], [this.cluster(points.columns.rival[point])]);
     cells.push([points.priority(point), "number"], [points.reason(point), "reason"]);
     if (page.table.length) cells.push([this.evidence(point), "long"]);
     cells.push([decisionSelect(points, this.decisions, point)]);
@@ -190,6 +190,13 @@ class ReviewTable {
     row.classList.toggle("marked", point === this.state.marked);
     this.showDecision(row, point);
     return row;
+  }
+
+  // The name of a cluster after its color.
+  cluster(code) {
+    const chip = element("span", undefined, "chip");
+    chip.style.background = this.page.colors.cluster[code];
+    return element("span", [chip, named(this.page.names[code])], "chipped");
   }
 
   evidence(point) {
