@@ -71,7 +71,7 @@ BAD_SETTINGS = {
         *bad("n_clusters", 0, 301),
         *bad("clusterings", []),
         *bad("clusterings", KMeans(2), "kmeans", kind=TypeError, says="clusterings must be a dictionary"),
-        *bad("clusterings", [KMeans], kind=TypeError, says=r"clusterings\['labels'\]"),
+        *bad("clusterings", [KMeans], kind=TypeError, says=r"clusterings\['KMeans'\]"),
         *bad("clusterings", {"a": [0, 1]}, says=r"clusterings \(a\)"),
         *bad("clusterings", [[-1] * 300], says="no cluster"),
         *bad("clusterings", [DBSCAN().fit([[0.0], [1.0]])], says="fitted to other data"),

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from allegiance import AffinityScorer, Calibration, trust
-from allegiance.calibration import calibrate, matches, replicate
+from allegiance.calibration import NullData, calibrate, matches, replicate
 
 
 def mixture(n, seed, spread=1.6):
@@ -113,6 +113,16 @@ class TestInvariance:
         for seed in (2**32, 2**40 + 1):
             result = trust(X, clusterer=KMeans(5, n_init=2), n_resamples=10, random_state=seed)
             assert str(result).splitlines()[1].startswith("No evidence of clusters: ")
+
+    def test_null_data_keep_answers_of_yes_and_no_but_not_modes(self):
+        rng = np.random.default_rng(0)
+        yes, modes = rng.random(1000) < 0.2, rng.normal(size=1000) + 10 * rng.integers(2, size=1000)
+        drawn = NullData(np.column_stack([yes, modes])).draw(1000, rng)
+        assert np.isin(drawn[:, 0], [0, 1]).mean() > 0.99
+        assert abs(drawn[:, 0].mean() - 0.2) < 0.05  # four standard errors
+        between = [np.mean(np.abs(values - 5) < 2) for values in (modes, drawn[:, 1])]
+        assert between[0] < 0.01 < 0.2 < between[1]
+        np.testing.assert_allclose([drawn[:, 1].mean(), drawn[:, 1].std()], [modes.mean(), modes.std()], atol=0.7)
 
     @pytest.mark.parametrize(("n", "limit"), [(400, None), (1500, 100)], ids=["all", "more than a sample holds"])
     def test_order_of_rows(self, n, limit):

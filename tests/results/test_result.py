@@ -432,7 +432,7 @@ class TestSummary:
         cuts = [0, 1, 90, 91, 200, 240]
         parts = [fitted.score(X[i:j], labels=labels[i:j]).summary() for i, j in pairwise(cuts)]
         whole = fitted.score(X, labels=labels).summary()
-        assert whole.empty_cells == 5
+        assert "5 points with an empty cell" in str(whole)
         for joined in (sum(parts[1:], parts[0]), parts[0] + (parts[1] + (parts[2] + (parts[3] + parts[4])))):
             first, second = (json.loads(each.to_json()) | {"seconds": 0} for each in (joined, whole))
             assert first == second

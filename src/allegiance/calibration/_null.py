@@ -90,8 +90,11 @@ def _unimodal_margin(x: FloatArray) -> FloatArray:
 
     Modes are counted between the 2% and 98% quantiles; mean and deviation stay, and columns
     without negative values remain so. The range does not: columns that fill it replicate well in four clusters.
+    Columns of two values keep them: an answer of yes or no is not a cluster.
     """
     ordered, n_bins = np.sort(x), 200
+    if np.unique(x).size <= 2:
+        return ordered
     low, high = np.quantile(ordered, [0.02, 0.98])
     deviation = float(x.std())
     if high <= low or deviation == 0.0:
