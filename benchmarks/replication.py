@@ -253,7 +253,7 @@ def measure_audit(key: Key, quick: bool) -> Iterator[Row]:
                 rows = result.audit_sample(m, random=random, random_state=draw)
                 audit = result.audit(rows, right[rows])
                 low, high = audit.interval
-                answers = right[rows.rows[rows.drawn == "random"]]
+                answers = right[rows.rows[rows.origin == "random"]]
                 plain = wilson(answers.mean(), answers.size)
                 covered = low - 1e-12 <= right.mean() <= high + 1e-12
                 audits.append((covered, high - low, plain[1] - plain[0], 1 - right[rows.rows].mean()))

@@ -28,8 +28,8 @@ class TestSample:
         result, _ = scene
         sample, again, other = (result.audit_sample(40, random_state=seed) for seed in (3, 3, 2))
         assert np.unique(np.asarray(sample)).size == len(sample) == 40
-        assert (sample.drawn == "random").sum() == 20
-        assert np.array_equal(sample.rows[sample.drawn == "least trusted"], result.review(20).index.to_numpy())
+        assert (sample.origin == "random").sum() == 20
+        assert np.array_equal(sample.rows[sample.origin == "least trusted"], result.review(20).index.to_numpy())
         assert sample.seed == 3
         assert np.array_equal(sample, again)
         assert not np.array_equal(sample, other)
@@ -96,7 +96,7 @@ class TestShareRight:
         sample = AuditSample(np.array([4, 7]), np.array(["random", "random"]), 0).with_rows([7, 9])
         assert repr(sample) == "AuditSample(3 rows: 2 random, 1 listed; seed 0)"
         assert sample.rows.tolist() == [4, 7, 9]
-        assert sample.drawn.tolist() == ["random", "random", "listed"]
+        assert sample.origin.tolist() == ["random", "random", "listed"]
 
     def test_where_all_are_right_the_interval_holds_that_all_are(self, scene):
         for seed in range(10):
@@ -188,8 +188,8 @@ class TestTrustAfterwards:
         # All wrong labels are among the least trusted rows, which are left unanswered.
         result, _ = scene
         sample = result.audit_sample(100, random_state=0)
-        least = sample.rows[sample.drawn == "least trusted"]
-        answers = np.where(sample.drawn == "random", True, None)
+        least = sample.rows[sample.origin == "least trusted"]
+        answers = np.where(sample.origin == "random", True, None)
         audit = result.audit(sample, answers)
         expected = (600 - least.size + audit.trust[least].sum()) / 600
         assert audit.share_right == pytest.approx(expected)

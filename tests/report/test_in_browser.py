@@ -577,7 +577,7 @@ def test_the_audit_is_counted_as_it_goes(reader, scene):
     reader.choose("#listed", "audit")
     sample = scene.result.audit_sample(60)
     assert set(reader.rows("allegianceReport.table.listed")) == set(sample.rows.tolist())
-    random = set(sample.rows[sample.drawn == "random"].tolist())
+    random = set(sample.rows[sample.origin == "random"].tolist())
     order = reader.rows("allegianceReport.table.listed")
     assert not random & set(order[:30])
     reader.click("#next")

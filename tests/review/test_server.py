@@ -293,7 +293,7 @@ def test_the_audit_speaks_through_labels_drawn_at_random(client, scored):
     assert client.get("/audit") == {"audit": None}
     assert client.ask("POST", "/recalculate", {})[0] == 400
     sample = result.audit_sample(60)
-    random = sample.rows[sample.drawn == "random"].tolist()
+    random = sample.rows[sample.origin == "random"].tolist()
     for place, row in enumerate(random[:12]):
         message = {"row": row, "decision": "noise" if place < 3 else "unsure" if place == 3 else "keep"}
         assert "audit" not in client.post("/decide", message)  # Which takes long for many labels.

@@ -35,14 +35,14 @@ class AuditSample:
     ----------
     rows
         (m,) row numbers.
-    drawn
-        (m,) "random", "least trusted" or "listed".
+    origin
+        (m,) how each row was chosen: "random", "least trusted" or "listed".
     seed
         Seed of the random rows; None if there are none.
     """
 
     rows: IntArray
-    drawn: AnyArray
+    origin: AnyArray
     seed: int | None = None
 
     @classmethod
@@ -58,8 +58,8 @@ class AuditSample:
     def with_rows(self, rows: Any) -> AuditSample:
         """Return the sample with additional rows chosen by the user."""
         more = np.setdiff1d(np.asarray(rows, dtype=np.int64), self.rows)
-        drawn = np.concatenate([self.drawn, np.full(more.size, LISTED)])
-        return AuditSample(np.concatenate([self.rows, more]), drawn, self.seed)
+        origin = np.concatenate([self.origin, np.full(more.size, LISTED)])
+        return AuditSample(np.concatenate([self.rows, more]), origin, self.seed)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return np.array(self.rows, dtype=dtype)
@@ -71,7 +71,7 @@ class AuditSample:
         return iter(self.rows.tolist())
 
     def __repr__(self) -> str:
-        kinds = (f"{np.count_nonzero(self.drawn == kind):,} {kind}" for kind in dict.fromkeys(self.drawn.tolist()))
+        kinds = (f"{np.count_nonzero(self.origin == kind):,} {kind}" for kind in dict.fromkeys(self.origin.tolist()))
         seeded = "" if self.seed is None else f"; seed {self.seed}"
         return f"AuditSample({len(self):,} rows: {', '.join(kinds)}{seeded})"
 
@@ -208,17 +208,17 @@ def audit(
         (k,) labels of the clusters.
     """
     sample = AuditSample.of(rows)
-    numbers, drawn = sample.rows, np.asarray(sample.drawn)
+    numbers, origin = sample.rows, np.asarray(sample.origin)
     answered, verdict = _answers(right, label, numbers)
     _check_rows(numbers, ranking)
     if not answered.any():
         raise ValueError("right has no answer: fill in at least one.")
     kept, y = numbers[answered], verdict[answered]
-    is_random = drawn[answered] == RANDOM
+    is_random = origin[answered] == RANDOM
     labeled = np.flatnonzero(~np.isnan(ranking))
     trust = _recalibrate(ranking, codes, kept, y)
     # Random rows were not drawn from the least trusted ones, so they do not represent those without an answer.
-    unanswered = numbers[~answered & (drawn == LEAST_TRUSTED)]
+    unanswered = numbers[~answered & (origin == LEAST_TRUSTED)]
     rest = np.setdiff1d(labeled, np.concatenate([kept[~is_random], unanswered]))
     known_right, known_wrong = int(y[~is_random].sum()), int((~y[is_random]).sum())
     if is_random.any():
@@ -233,7 +233,7 @@ def audit(
         n_unknown = rest.size + unanswered.size
         figures = [np.nan, known_right / labeled.size, (known_right + n_unknown) / labeled.size]
         left = [np.nan, 0.0, float(n_unknown)]
-    counts = [int((drawn[answered] == kind).sum()) for kind in (RANDOM, LEAST_TRUSTED, LISTED)]
+    counts = [int((origin[answered] == kind).sum()) for kind in (RANDOM, LEAST_TRUSTED, LISTED)]
     return Audit(
         share_right=figures[0],
         interval=(figures[1], figures[2]),

@@ -34,7 +34,7 @@ def write_sheet(run: Run, result: AffinityResult, columns: Any, cluster: str, fa
         return
     sample = result.audit_sample(run.output.audit_size, random_state=run.trust.seed)
     order = np.random.default_rng(run.trust.seed).permutation(len(sample))
-    pairs = [(int(sample.rows[i]), str(sample.drawn[i])) for i in order]
+    pairs = [(int(sample.rows[i]), str(sample.origin[i])) for i in order]
     numbers = pa.array([row for row, _ in pairs])
     rows = columns.take(numbers).add_column(0, cluster, pa.array(result._columns()["label"]).take(numbers))
     right = free_name(_RIGHT, rows.column_names)

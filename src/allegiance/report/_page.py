@@ -305,7 +305,7 @@ def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
     if not result._calibrated or not labeled:
         return None, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
     sample = result.audit_sample(min(AUDITED, labeled))
-    random = np.asarray(sample.drawn) == "random"
+    random = np.asarray(sample.origin) == "random"
     shuffled = np.random.default_rng(sample.seed).permutation(sample.rows[random])
     rows = np.concatenate([sample.rows[~random], shuffled]).astype(np.int64)
     return sample, rows, np.arange(rows.size) >= rows.size - shuffled.size

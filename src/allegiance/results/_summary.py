@@ -257,8 +257,9 @@ class Summary(CardMixin):
                 shares[:k, 0] = _from_units(self._trust_sums[:k]) / points[:k]
                 if not self._audited:
                     shares[:k, 1:3] = self._trust_map.cluster_intervals(shares[:k, 0])
-        rivals = [self.classes[row.argmax()] if row.any() else None for row in self.rivals]
-        lines = zip([*self.classes, None], self.counts.tolist(), shares.tolist(), rivals, strict=True)
+        names = self.classes.tolist()
+        rivals = [names[row.argmax()] if row.any() else None for row in self.rivals]
+        lines = zip([*names, None], self.counts.tolist(), shares.tolist(), rivals, strict=True)
         figures = [
             ClusterFigures._make([name, count, *share, *flags, rival]) for name, (count, *flags), share, rival in lines
         ]

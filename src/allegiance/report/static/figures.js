@@ -187,37 +187,41 @@ class FigureViews {
     document.documentElement.dataset.map = all === null ? "density" : "dots";
   }
 
+  // The number of members of each cluster and the member nearest to their median, since a cluster may have several parts.
+  middles() {
+    const { points, xy } = this;
+    if (this.middlesOf === xy) return this.clusterMiddles;
+    const members = points.page.clusters.map(() => []);
+    points.columns.label.forEach((code, point) => members[code]?.push(point));
+    const range = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+    const [width, height] = [range(xy.x), range(xy.y)].map(([low, high]) => high - low || 1);
+    this.middlesOf = xy;
+    this.clusterMiddles = members.map((rows) => {
+      if (!rows.length) return { n: 0 };
+      const [x, y] = [xy.x, xy.y].map((values) => Float64Array.from(rows, (row) => values[row]).sort()[rows.length >> 1]);
+      const distance = (row) => ((xy.x[row] - x) / width) ** 2 + ((xy.y[row] - y) / height) ** 2;
+      let nearest = rows[0];
+      for (const row of rows) if (distance(row) < distance(nearest)) nearest = row;
+      return { n: rows.length, x: xy.x[nearest], y: xy.y[nearest] };
+    });
+    return this.clusterMiddles;
+  }
+
   // The name of each cluster that is shown, at the middle of its points.
   drawNames() {
-    const { points, state, xy } = this;
-    const { page, columns } = points;
-    const members = page.clusters.map(() => [[], []]);
-    for (let point = 0; point < points.size; point++) {
-      const group = members[columns.label[point]];
-      if (group && (!state.clusters.size || state.clusters.has(columns.label[point]))) {
-        group[0].push(xy.x[point]);
-        group[1].push(xy.y[point]);
-      }
-    }
-    const largest = Array.from(members.keys()).filter((code) => members[code][0].length);
-    largest.sort((a, b) => members[b][0].length - members[a][0].length);
-    const drawn = largest.slice(0, MOST_NAMES);
-    const { view } = this;
-    // The member nearest to the median, since a cluster may have several parts.
-    const middle = ([xs, ys]) => {
-      const [x, y] = [xs, ys].map((values) => Float64Array.from(values).sort()[values.length >> 1]);
-      const distance = (i) => ((xs[i] - x) * perX) ** 2 + ((ys[i] - y) * perY) ** 2;
-      let nearest = 0;
-      for (let i = 1; i < xs.length; i++) if (distance(i) < distance(nearest)) nearest = i;
-      return [xs[nearest], ys[nearest]];
-    };
+    const { points, state, view } = this;
+    const { page } = points;
+    const middles = this.middles();
+    const shown = Array.from(middles.keys()).filter((code) => middles[code].n && (!state.clusters.size || state.clusters.has(code)));
+    shown.sort((a, b) => middles[b].n - middles[a].n);
+    const drawn = shown.slice(0, MOST_NAMES);
     const [perX, perY] = [view.width / (view.x1 - view.x0), view.height / (view.y1 - view.y0)];
     const align = (x) => (x < view.x0 + NEAR_EDGE * (view.x1 - view.x0) ? "left" : x > view.x1 - NEAR_EDGE * (view.x1 - view.x0) ? "right" : "center");
     const boxes = [];
     const names = drawn.map((code) => {
       // The first trait is enough here: the legend has the whole names.
       const lines = wrapped(page.names[code].split(", ")[0], NAME_LENGTH);
-      const [x, y] = middle(members[code]);
+      const { x, y } = middles[code];
       const width = LETTER * Math.max(...lines.map((line) => line.length)) + 6;
       const left = (x - view.x0) * perX - { left: 0, center: width / 2, right: width }[align(x)];
       const height = LINE * lines.length + 4;
