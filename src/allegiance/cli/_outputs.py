@@ -35,7 +35,8 @@ _SILENT = ("n_jobs", "if_exists", "batch_rows")
 def check_outputs(run: Run) -> None:
     """Raise unless all outputs can be written and differ from each other."""
     from allegiance.io import check_writable, open_sink
-    from allegiance.io.partitions import PartitionedSink, is_folder
+    from allegiance.io.files import is_folder
+    from allegiance.io.partitions import PartitionedSink
 
     output = run.output
     if output.output == "-" and run.json:
@@ -79,7 +80,8 @@ def _paths(run: Run) -> dict[str, str]:
 
 
 def _record_path(output: str) -> str:
-    from allegiance.io.partitions import RECORDS, is_folder
+    from allegiance.io.files import is_folder
+    from allegiance.io.partitions import RECORDS
 
     return f"{output.rstrip('/')}/{RECORDS}/run.json" if is_folder(output) else f"{output}.run.json"
 
@@ -185,8 +187,7 @@ class RunRecord:
 
     def _stamps(self) -> dict[str, Any]:
         """Return sizes and times of the outputs."""
-        from allegiance.io.files import stamp, stamp_folder
-        from allegiance.io.partitions import is_folder
+        from allegiance.io.files import is_folder, stamp, stamp_folder
 
         return {path: stamp_folder(path) if is_folder(path) else stamp(path) for path in self._paths.values()}
 

@@ -191,7 +191,7 @@ class _Result(NamedTuple):
 
 def _check_usage(run: Run) -> None:
     """Raise a usage error for options that contradict each other."""
-    from allegiance.io.partitions import is_folder
+    from allegiance.io.files import is_folder
 
     output = run.output
     if output.review_output is not None and output.review is None:
@@ -221,7 +221,7 @@ def _lies_in(path: str, folder: str) -> bool:
 
 def _streams(run: Run, table: Table) -> bool:
     """Decide whether to read the table in batches."""
-    from allegiance.io.partitions import is_folder
+    from allegiance.io.files import is_folder
 
     if run.output.stream is not None:
         return run.output.stream
@@ -332,7 +332,8 @@ def _score_names(run: Run, inputs: list[str], scores: Any) -> dict[str, str]:
 
 def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:
     """Return the sink of ``-o``: a file or a folder; None without the option and for cells."""
-    from allegiance.io.partitions import PartitionedSink, is_folder
+    from allegiance.io.files import is_folder
+    from allegiance.io.partitions import PartitionedSink
 
     output = run.output
     if output.output is None or is_cells([output.output]):

@@ -45,6 +45,11 @@ def is_url(path: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
 
 
+def is_folder(path: str) -> bool:
+    """Return whether an output path names a folder of parts: it ends with a slash, or is an existing folder."""
+    return path.endswith(("/", os.sep)) or (not is_url(path) and os.path.isdir(path))
+
+
 def filesystem_of(url: str) -> tuple[Any, str]:
     """Return the file system of a URL and the path in it."""
     from allegiance._core.validation import require

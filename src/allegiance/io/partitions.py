@@ -49,11 +49,6 @@ class ScoredPart(NamedTuple):
     """The first ones to review, if a list was requested."""
 
 
-def is_folder(path: str) -> bool:
-    """Return whether an output path names a folder of parts: it ends with a slash, or is an existing folder."""
-    return path.endswith(("/", os.sep)) or (not is_url(path) and os.path.isdir(path))
-
-
 def list_partitions(table: Table) -> list[Partition]:
     """Return the partitions of a table: one per input file, or several for files with more than a million rows."""
     parts: list[Partition] = []

@@ -26,8 +26,8 @@ from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, Summary
 
 from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, fitted_of, profile_table, rows_for
-from .files import TableError, refuse_inputs
-from .partitions import Partition, PartitionedSink, ScoredPart, is_folder, list_partitions
+from .files import TableError, is_folder, refuse_inputs
+from .partitions import Partition, PartitionedSink, ScoredPart, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
 from .saved import Model, model_id
