@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from allegiance._core.validation import require
-from allegiance.results import Summary
 
 from .files import TEMPORARY, TableError, filesystem_of, is_url, read_file, stamp, write_whole
 from .sinks import Sink, open_sink
 from .tables import FORMATS, Table
+
+if TYPE_CHECKING:
+    from allegiance.results import Summary
 
 #: Maximum rows of a part; longer input files give several parts.
 PART_ROWS = 1_000_000
