@@ -310,56 +310,27 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return result
 
     def transform(self, X: Any) -> FloatArray:
-        """Return affinities (n, k), columns in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        """
+        """Return affinities (n, k) of points X (n, d), columns in the order of ``classes_``."""
         return self.affinity(X).affinity
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
-        """Fit, and return affinities (n, k) of the points of the fit.
-
-        Parameters
-        ----------
-        X, y, **fit_params
-            As in :meth:`fit`.
-        """
+        """Fit as :meth:`fit` does, and return affinities (n, k) of the points of the fit."""
         return self.fit_affinity(X, y, **fit_params).affinity
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names (k,) of the columns of :meth:`transform`: ``affinity_<label>``.
-
-        Parameters
-        ----------
-        input_features
-            Ignored.
-        """
+        """Return the names (k,) of the columns of :meth:`transform`: ``affinity_<label>``."""
         check_is_fitted(self)
         return np.array([f"affinity_{name}" for name in self.classes_], dtype=object)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> AnyArray:
-        """Fit, and return the labels (n,) of the points of the fit.
-
-        Parameters
-        ----------
-        X, y, **fit_params
-            As in :meth:`fit`.
-        """
+        """Fit as :meth:`fit` does, and return the labels (n,) of the points of the fit."""
         labels: AnyArray = self.fit(X, y, **fit_params).labels_
         return labels
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the review order (n,): the lower the value, the sooner the label should be checked.
+        """Return the review order (n,) of points X (n, d): the lower the value, the sooner the label should be checked.
 
         It is ``1 - priority / 100``, see :attr:`AffinityResult.priority`.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
         """
         return self.affinity(X, top=1)._ranking
 
@@ -387,15 +358,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.fitted_.trust_map.above_chance(self.affinity(X, top=1).replication)
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the label (n,) the clustering gives to each point.
+        """Return the label (n,) the clustering gives to each point of X (n, d), known or new.
 
         It comes from the estimator's own ``predict``, if it has one, else from the nearest representative. The
         affinities may favor another cluster: see ``owner`` in ``affinity(X).frame(details=True)``.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
         """
         check_is_fitted(self)
         if is_lazy(X):

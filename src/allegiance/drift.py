@@ -158,21 +158,11 @@ def profile_rows(
     dates: Any = None,
     start: int = 0,
 ) -> Profile:
-    """Return the profile of a period, or of some of its rows; profiles of parts can be added.
+    """Return the drift profile of the rows X (n, d) of a period, which start at row ``start``; profiles can be added.
 
-    Parameters
-    ----------
-    fitted
-        The fitted object of a scorer: ``scorer.fitted_``.
-    X
-        (n, d) the rows, before the scorer's transformers.
-    result
-        Their scores, if known. With ``features`` as well, X is not transformed.
-    features, names, dates
-        (n, d) the columns to compare, (d,) their names, and (d,) whether each is a date, in days since 1970-01-01. By
-        default the numeric columns of X, in their own units.
-    start
-        The number of the first row within the whole period.
+    ``result`` has their scores, if known; with ``features`` as well, X is not transformed. ``features`` (n, d) are the
+    columns to compare with their ``names`` and whether they are ``dates``, in days since 1970-01-01; by default the
+    numeric columns of X.
     """
     if fitted.influence == Kernel("precomputed"):
         raise ValueError("comparing periods needs points, but influence='precomputed' has only their kernel values.")
@@ -725,18 +715,15 @@ def compare_periods(
 def compare_profiles(
     scorer: AffinityScorer | Model, then: Profile | None, now: Profile, *, level: float = 0.05
 ) -> PeriodComparison:
-    """Compare the profiles of two periods; see :func:`allegiance.drift.compare_periods`.
+    """Compare the profiles of two periods.
 
     Parameters
     ----------
-    scorer
-        A fitted scorer, or a model for tables.
-    then
-        The profile of the first period; None uses the baseline from ``keep_baseline``.
-    now
-        The profile of the second period, not one from a file, which has no sampled rows.
-    level
-        The probability of at least one finding if nothing changed.
+    scorer, level
+        As in :func:`compare_periods`.
+    then, now
+        The profiles of the periods. For ``then``, None uses the baseline from ``keep_baseline``; ``now`` cannot come
+        from a file, which has no sampled rows.
     """
     fitted = _fitted(scorer)
     then = fitted.baseline if then is None else then

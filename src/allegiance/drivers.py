@@ -644,7 +644,9 @@ def _flags(
         and not any(flag.kind == "one column" for flag in flags)
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
-        flags.append(Finding("short rule", used, f"{text} ({join_names(used)}); the others hardly matter.", drop(used)))
+        strongest = max(used, key=lambda name: shares[name])
+        text = f"{text} ({join_names(used)}); the others hardly matter."
+        flags.append(Finding("short rule", used, text, drop([strongest])))
     for group in copies:
         # Time is the first one to drop.
         names = tuple(sorted((name for name in by_name if name in group), key=lambda name: is_time[name]))

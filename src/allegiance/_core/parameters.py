@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -19,6 +19,7 @@ class Parameters:
     #: The name in its registry, if any.
     registered_as: ClassVar[str | None] = None
     _by_name: ClassVar[dict[str, type[Parameters]]] = {}
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -39,7 +40,7 @@ class Parameters:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` also nested ones, as ``outer__inner``."""
-        params = {field.name: getattr(self, field.name) for field in _parameters(self)}
+        params = {field.name: getattr(self, field.name) for field in fields(self)}
         if deep:
             for name, value in list(params.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
@@ -48,7 +49,7 @@ class Parameters:
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters in place and return the object. scikit-learn's searches call it on clones."""
-        known = {field.name for field in _parameters(self)}
+        known = {field.name for field in fields(self)}
         for name, value in params.items():
             outer, _, inner = name.partition("__")
             if outer not in known:
@@ -71,17 +72,13 @@ class Parameters:
     def __repr__(self) -> str:
         """Return the call with all parameters that differ from their defaults."""
         arguments = []
-        for field in _parameters(self):
+        for field in fields(self):
             value = getattr(self, field.name)
             if field.default is MISSING:
                 arguments.append(_brief(value))
             elif not _equal(value, field.default):
                 arguments.append(f"{field.name}={_brief(value)}")
         return f"{type(self).__name__}({', '.join(arguments)})"
-
-
-def _parameters(owner: Parameters) -> list[Any]:
-    return [field for field in fields(owner) if field.init]  # type: ignore[arg-type]
 
 
 def _equal(first: Any, second: Any) -> bool:
@@ -107,14 +104,14 @@ def _brief(value: Any) -> str:
 Kind = TypeVar("Kind", bound=Parameters)
 
 
-class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
+class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
     """Factories by name, such as "kl" for ``KL``; messages name ``argument`` and list ``first`` first."""
 
     def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
+        super().__init__()
         self.argument = argument
         self.base: type[Kind] = base
         self.first = first
-        self._makers: dict[str, Callable[..., Kind]] = {}
 
     def register(self, name: str) -> Callable[[type[Kind]], type[Kind]]:
         """Return a decorator that registers a class as ``name``."""
@@ -128,49 +125,35 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
 
     def add(self, name: str, maker: Callable[..., Kind]) -> None:
         """Register a factory as ``name``."""
-        if name in self._makers:
+        if name in self:
             raise ValueError(f"{self.argument} {name!r} is registered already.")
-        self._makers[name] = maker
-
-    def __getitem__(self, name: str) -> Callable[..., Kind]:
-        return self._makers[name]
+        self[name] = maker
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the registered names, ``first`` first."""
-        return iter(sorted(self._makers, key=lambda name: name != self.first))
-
-    def __len__(self) -> int:
-        return len(self._makers)
+        return iter(sorted(self.keys(), key=lambda name: name != self.first))
 
     def resolve(self, value: Any) -> Kind:
         """Return the checked object for a name, or the checked object itself."""
         if isinstance(value, str):
-            value = self._by_name(value)
+            maker = self.get(value)
+            if maker is None:
+                raise ValueError(f"{self.argument} must be one of {self.choices()}, got {value!r}.")
+            if missing := ", ".join(required(maker)):
+                call = f"{getattr(maker, '__name__', value)}({missing})"
+                raise ValueError(f"{self.argument}={value!r} needs {missing}: pass {call}.")
+            value = maker()
         if not isinstance(value, self.base):
+            example = getattr(self[next(iter(self))], "__name__", self.first)
             raise TypeError(
-                f"{self.argument} must be one of {self.choices()}, or an object such as "
-                f"{self._example()}, got {value!r}."
+                f"{self.argument} must be one of {self.choices()}, or an object such as {example}(), got {value!r}."
             )
         value.check()
         return value
 
-    def _by_name(self, name: str) -> Kind:
-        try:
-            maker = self[name]
-        except KeyError:
-            raise ValueError(f"{self.argument} must be one of {self.choices()}, got {name!r}.") from None
-        if missing := required(maker):
-            cls = getattr(maker, "__name__", name)
-            raise ValueError(f"{self.argument}={name!r} needs {', '.join(missing)}: pass {cls}({', '.join(missing)}).")
-        return maker()
-
     def choices(self) -> str:
-        """Return the quoted names for a message."""
+        """Return the quoted names of registered parameter objects for a message."""
         return ", ".join(repr(name) for name in self)
-
-    def _example(self) -> str:
-        name = next(iter(self))
-        return f"{getattr(self[name], '__name__', name)}()"
 
 
 def required(maker: Callable[..., Any]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from numbers import Integral, Real
@@ -27,9 +27,8 @@ RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | No
 _FEW = 16
 
 
-def is_sparse(X: Rows) -> bool:
-    """Return whether X is a SciPy sparse matrix or array."""
-    return bool(sp.issparse(X))
+#: Whether rows are a SciPy sparse matrix or array.
+is_sparse: Callable[[Any], bool] = sp.issparse
 
 
 def is_lazy(X: object) -> bool:

@@ -44,35 +44,15 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
     cluster_centers_: FloatArray
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the index (n,) of the center nearest to each row.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        """
+        """Return the index (n,) of the center nearest to each row of X (n, d)."""
         return self._nearest().assign(self._checked(X))[0].astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the distances (n, n_clusters) from rows to centers.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        """
+        """Return the distances (n, n_clusters) from rows of X (n, d) to centers."""
         return np.sqrt(self._nearest().squared_distances(self._checked(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the negative sum of squared distances from rows to their nearest centers.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        y
-            Ignored.
-        """
+        """Return the negative sum of squared distances from rows of X (n, d) to their nearest centers."""
         return -float(self._nearest().assign(self._checked(X))[1].sum())
 
     def __sklearn_tags__(self) -> Any:

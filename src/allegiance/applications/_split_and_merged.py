@@ -33,16 +33,8 @@ def split_and_merged(
 ) -> Any:
     """Find clusters that were split too finely, and clusters that contain two groups, by re-clustering subsamples.
 
-    Parameters
-    ----------
-    X
-        (n, d) data: array or frame.
-    labels
-        (n,) labels, -1 for noise.
-    clusterer
-        The clusterer that made the labels. Clones of it are fitted to subsamples of a third.
-    n_resamples, random_state, n_jobs, verbose
-        As in :func:`stability_curve`.
+    ``clusterer`` made the labels (n,) of X (n, d), -1 for noise. Clones of it are fitted to subsamples of a third, with
+    settings as in :func:`stability_curve`.
 
     Returns
     -------

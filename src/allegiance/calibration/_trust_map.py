@@ -333,11 +333,11 @@ def _warning(source: StandIn, result: Replication) -> str | None:
     if source.is_known:
         return (
             f"The clusterer {source.name} does not reproduce the labels: {', and '.join(reasons)}. Low trust may be "
-            "due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
+            "due to the clusterer: pass clusterer= with the parameters that made the labels."
         )
     return (
         f"None of the built-in clusterers reproduces these labels. The closest is {source.name}: "
-        f"{', and '.join(reasons)}. The interval is widened accordingly: pass clusterer= (--algorithm), the clusterer "
+        f"{', and '.join(reasons)}. The interval is widened accordingly: pass clusterer=, the clusterer "
         "that made the labels."
     )
 

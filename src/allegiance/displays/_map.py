@@ -146,8 +146,8 @@ class AffinityMapDisplay(_Map):
     result
         The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     X
-        (n, d) the data, whose two principal axes make the map, standardized for ``influence="within"``; without it the
-        affinities take its place.
+        (n, 2) coordinates, or (n, d) data whose two principal axes make the map, standardized for
+        ``influence="within"``; without it the affinities take its place.
     projection
         (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
     which
@@ -192,7 +192,7 @@ class AffinityMapDisplay(_Map):
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
             if X is not None and rows.shape[1] > 2 and result._measurement.influence.startswith("within"):
                 rows = standardize(rows)  # closeness takes no notice of units
-            plane = _principal_plane(rows)
+            plane = _principal_plane(rows) if X is None else _choose_plane(rows, getattr(X, "columns", None), None)
             position, axes = plane.project(rows), plane.names
         super().__init__(result, position, axes, None, which, names)
 

@@ -166,11 +166,11 @@ def fit(
     influence, domain = specification.influence, specification.domain
     diagram, located = influence.diagram(training, keep_axes=domain.keeps_axes)
     if specification.weights is not None:
-        spread = training.chunks.total(partial(training.spread, diagram))
+        spread = training.read(partial(training.spread, diagram))
         diagram = specification.weights.apply(diagram, spread)
     # Unlabeled rows get the nearest center; weights move the borders between centers.
     by_nearest = not training.has_labels or (not chunks.has_labels and specification.weights is not None)
-    last = training.chunks.total(partial(training.last_pass, diagram, located, by_nearest))
+    last = training.read(partial(training.last_pass, diagram, located, by_nearest))
     extent = last.extent.merge(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
         specification=specification,
@@ -213,7 +213,7 @@ class _Training:
             self._nearest_center = Euclidean().diagram(self, keep_axes=False)[0]
             if isinstance(chunks, InMemory):
                 self.chunks = InMemory(chunks.X, self.labels(Chunk(chunks.X, None, 0), chunks.X))
-        self._clusters = self.chunks.total(self.first_pass) if self.has_labels else None
+        self._clusters = self.read(self.first_pass) if self.has_labels else None
         if self._clusters is not None:
             n_centers = None if self.user_sites is None else self.user_sites.shape[0]
             self.classes = check_classes(self._clusters.classes, n_centers)
@@ -235,9 +235,16 @@ class _Training:
         X, codes = self.in_memory("representative")
         return representatives(X, codes, self.n_clusters, kind)
 
-    def rows(self, chunk: Chunk) -> Rows:
-        """Return the rows (m, d) of a chunk as the diagram needs them."""
-        return chunk.X if self.is_prepared else self.specification.influence.prepare(self.columns.check(chunk.X))
+    def read(self, summarize: Callable[[Chunk, Rows], AnySummary]) -> AnySummary:
+        """Read the training data once, and merge ``summarize(chunk, rows)``; rows (m, d) are as diagrams need them."""
+        return self.chunks.total(partial(self._summarize_chunk, summarize))
+
+    def _summarize_chunk(self, summarize: Callable[[Chunk, Rows], AnySummary], chunk: Chunk) -> AnySummary | None:
+        """Return the summary of a chunk of training data; None if it has no rows."""
+        if chunk.X.shape[0] == 0:
+            return None
+        rows = chunk.X if self.is_prepared else self.specification.influence.prepare(self.columns.check(chunk.X))
+        return summarize(chunk, rows)
 
     def labels(self, chunk: Chunk, rows: Rows) -> Labels:
         """Return the labels of a chunk; without labels, the nearest center by Euclidean distance."""
@@ -246,12 +253,9 @@ class _Training:
             return Labels.of(nearest, nearest.size)
         return chunk.labels if isinstance(chunk.labels, Labels) else Labels.of(chunk.labels, chunk.X.shape[0])
 
-    def first_pass(self, chunk: Chunk) -> _Clusters | None:
+    def first_pass(self, chunk: Chunk, rows: Rows) -> _Clusters:
         """Return the clusters of a chunk, with sums and ranges of their members if needed."""
-        if chunk.X.shape[0] == 0:
-            return None
-        rows, influence = self.rows(chunk), self.specification.influence
-        labels = self.labels(chunk, rows)
+        labels, influence = self.labels(chunk, rows), self.specification.influence
         classes = labels.classes
         codes, k = labels.codes(classes), classes.size
         by_sums = self.specification.representative == "mean"
@@ -263,21 +267,18 @@ class _Training:
             _ranges(rows, codes, k) if influence.needs_labels else None,
         )
 
-    def spread(self, diagram: Diagram, chunk: Chunk) -> SpreadSums | None:
-        """Return the sums from which weights are computed."""
-        if chunk.X.shape[0] == 0:
-            return None
-        rows = self.rows(chunk)
+    def spread(self, diagram: Diagram, chunk: Chunk, rows: Rows) -> SpreadSums:
+        """Return the sums over a chunk from which the weights of clusters are computed."""
         located = diagram.locate(rows, self.threads)
         codes = self._codes(chunk, rows, diagram, located, not self.has_labels)
         # Noise gets the divergence from an arbitrary site, which is then ignored.
         return SpreadSums.of(codes, diagram.divergences(located, np.maximum(codes, 0)), self.n_clusters)
 
-    def last_pass(self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk) -> _LastPass | None:
+    def last_pass(
+        self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk, rows: Rows
+    ) -> _LastPass:
         """Summarize the rows of a chunk, which are located first unless ``located`` is passed."""
-        if chunk.X.shape[0] == 0:
-            return None
-        rows, calibration = self.rows(chunk), self.specification.calibration
+        calibration = self.specification.calibration
         located = located or diagram.locate(rows, self.threads)
         codes = self._codes(chunk, rows, diagram, located, by_nearest)
         limit = 0 if calibration is None else calibration.n_rows(self.n_clusters, rows.shape[1])
@@ -308,13 +309,11 @@ class _Training:
         return np.maximum(np.abs(upper - sites), np.abs(lower - sites)).max(axis=0)
 
     def total(self, summarize: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
-        """Read the data once, and merge ``summarize(rows, codes)``."""
-        return self.chunks.total(partial(self._with_codes, summarize))
+        """Read the training data once, and merge ``summarize(rows, codes)``."""
+        return self.read(partial(self._with_codes, summarize))
 
-    def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk) -> AnySummary | None:
-        if chunk.X.shape[0] == 0:
-            return None
-        rows = self.rows(chunk)
+    def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk, rows: Rows) -> AnySummary:
+        """Summarize the rows of a chunk with the cluster numbers of their labels."""
         return summarize(rows, self.labels(chunk, rows).codes(self.classes))
 
     def in_memory(self, caller: str) -> tuple[Rows, AnyArray]:

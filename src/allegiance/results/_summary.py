@@ -257,6 +257,7 @@ class Summary(CardMixin):
                 shares[:k, 0] = _from_units(self._trust_sums[:k]) / points[:k]
                 if not self._audited:
                     shares[:k, 1:3] = self._trust_map.cluster_intervals(shares[:k, 0])
+                    shares[:k, 1:3][points[:k] == 1] = np.nan  # one label replicates or does not
         names = self.classes.tolist()
         rivals = [names[row.argmax()] if row.any() else None for row in self.rivals]
         lines = zip([*names, None], self.counts.tolist(), shares.tolist(), rivals, strict=True)
