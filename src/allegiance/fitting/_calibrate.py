@@ -14,7 +14,7 @@ from allegiance.calibration import Calibration, ContentSample, calibrate, is_pai
 from allegiance.results import AffinityResult, FrameLike
 
 from ._fitted import Fitted, user_stacklevel
-from ._inputs import has_pipeline, last_step, repeatable
+from ._pipelines import has_pipeline, last_step, repeatable
 
 
 def calibrate_fitted(

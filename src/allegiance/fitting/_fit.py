@@ -30,8 +30,8 @@ from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellatio
 from allegiance.influence import INFLUENCES, AnySummary, Diagram, Euclidean, Influence, Located, SpreadSums, Weights
 
 from ._fitted import Fitted, nearest_sites
-from ._inputs import Columns
 from ._labels import Labels, check_classes, merge_classes, positions_of
+from ._pipelines import Columns
 
 REPRESENTATIVES = ("mean", "median", "medoid")
 #: Rows per block when ranges are computed.

@@ -28,8 +28,8 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, FrameLike, Measurement, Ranks, distance_and_closeness, join_results
 
-from ._inputs import Columns, without_feature_names
 from ._labels import NOISE, Labels, align, labels_of
+from ._pipelines import Columns, without_feature_names
 
 if TYPE_CHECKING:
     from ._fit import Specification

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse, join_names
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, join_names
 from allegiance.results import AffinityResult
 
-from ._inputs import Column, Features, check_inputs, shorten
+from ._inputs import Column, check_inputs, shorten
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
@@ -214,29 +213,6 @@ def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
     if largest is not None and 1e-3 <= largest < 1e15:
         return f"{value:,.{max(0, 2 - int(np.floor(np.log10(largest))))}f}"
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
-
-
-class NeighborFinder:
-    """Find the nearest members of a cluster; dense features are divided by their standard deviation within clusters."""
-
-    def __init__(self, features: Features, codes: IntArray) -> None:
-        self._codes, self._rows = codes, features.rows
-        if not is_sparse(self._rows):
-            squares = np.zeros(self._rows.shape[1])
-            for cluster in np.unique(codes[codes >= 0]).tolist():
-                members = self._rows[codes == cluster]
-                squares += len(members) * members.var(axis=0, dtype=np.float64)
-            spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
-            self._rows = self._rows / np.where(spread > 0, spread, 1.0)
-
-    def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
-        """Return the n nearest members of a cluster for each query, without the query itself."""
-        members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
-        if not members.size or not queries.size:
-            return [members[:0]] * queries.size
-        finder = NearestNeighbors(algorithm="brute").fit(self._rows[members])
-        near = members[finder.kneighbors(self._rows[queries], min(n + 1, members.size), return_distance=False)]
-        return [rows[rows != query][:n] for rows, query in zip(near, queries, strict=True)]
 
 
 def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None) -> list[Description]:

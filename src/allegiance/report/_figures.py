@@ -15,8 +15,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardize
 from allegiance.results import AffinityResult
 
-from ._data import STEPS, Groups, all_affinities
 from ._inputs import Inputs
+from ._points import STEPS, Groups, all_affinities
 
 _CALLER = "report()"
 #: Height of the map and of the histogram in pixels.

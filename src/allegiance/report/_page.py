@@ -27,11 +27,11 @@ from allegiance.results import (
     display_name,
 )
 
-from . import _data
-from ._data import Groups, PageSample
-from ._describe import NeighborFinder, describe, described, heat_map, result_traits
+from . import _points
+from ._describe import describe, described, heat_map, result_traits
 from ._figures import draw_figures, palettes, project
 from ._inputs import EXCERPT, Inputs, check_inputs
+from ._points import Groups, NeighborFinder, PageSample
 
 _FOLDER = Path(__file__).parent
 #: The page's scripts, in the order in which they run.
@@ -88,7 +88,7 @@ class Page:
         self._drivers = self._find_drivers(result) if drivers is None else drivers or None
         self.audit_sample, self.audit_rows, self.audit_random = _audit_queue(result)
         self._profiles, self._traits = result_traits(result, self.inputs.columns)
-        self._typical = _data.typical_members(result)
+        self._typical = _points.typical_members(result)
         self.nonce = ""
         """The nonce of the page's scripts, set when the page is rendered."""
         self._before: AffinityResult | None = None
@@ -110,8 +110,8 @@ class Page:
     def _show(self, result: AffinityResult, audit: Any) -> None:
         """Choose the points on the page and their coordinates."""
         self.result, self._audit = result, audit
-        self.groups = _data.group_points(result)
-        self.sample = _data.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
+        self.groups = _points.group_points(result)
+        self.sample = _points.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
         self._axes = project(result, self.inputs, self.groups)
 
     def with_audit(self, audit: Any) -> Page:
@@ -132,9 +132,9 @@ class Page:
     def html(self, *, served: bool = False) -> str:
         """Return the page; ``served`` means that a server saves decisions and sends the content policy."""
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
-        levels, sums = _data.count_levels(groups)
-        counts, on_page = groups.counts, _data.places(sample, len(result))
-        media = _data.media(inputs, sample, self._typical)
+        levels, sums = _points.count_levels(groups)
+        counts, on_page = groups.counts, _points.places(sample, len(result))
+        media = _points.media(inputs, sample, self._typical)
         point_data = self.points(sample.rows, sample.kind)
         left_out = [c.name for c, values in zip(inputs.columns, point_data["values"], strict=True) if values is None]
         shares = {} if self._drivers is None else self._drivers.shares
@@ -145,7 +145,7 @@ class Page:
             "verdicts": VERDICTS,
             "counts": counts,
             "atypical": ATYPICAL,
-            "steps": _data.STEPS,
+            "steps": _points.STEPS,
             "labels": [*groups.labels, str(NOISE)],
             "clusterNames": [self.names[label] for label in groups.labels],
             "levels": levels.tolist(),
@@ -159,7 +159,7 @@ class Page:
             "idNames": list(inputs.ids),
             "table": described(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
-            "near": _data.near_members(inputs, result, sample),
+            "near": _points.near_members(inputs, result, sample),
             "rivals": groups.rivals.tolist(),
             "clusters": [
                 {
@@ -179,7 +179,7 @@ class Page:
         }
         to_json = require("jinja2.utils", "report", "report()").htmlsafe_json_dumps
         bokeh_json = require("bokeh.core.json_encoder", "report", "report()").serialize_json
-        figures = draw_figures(_data.counts_in_bins(levels.sum(axis=0)), groups, self._axes[0])
+        figures = draw_figures(_points.counts_in_bins(levels.sum(axis=0)), groups, self._axes[0])
         # JSON without characters that are special in HTML.
         embedded = {"figures": to_json(figures, dumps=bokeh_json), "page": to_json(page_data)}
         # Only scripts with this nonce run, and names from the data cannot contain it.
@@ -208,7 +208,7 @@ class Page:
                 listed=_LISTED,
                 heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
                 groups=groups,
-                pairs=[] if k <= _MATRIX else _data.rival_pairs(groups, _PAIRS),
+                pairs=[] if k <= _MATRIX else _points.rival_pairs(groups, _PAIRS),
                 names=[display_name(label, self.names[label]) for label in groups.labels],
                 percent=percent,
                 overall=self._overall(),
@@ -239,15 +239,15 @@ class Page:
         """Return some points in page format; by default points that were not on the page."""
         numbers = self.inputs.row_numbers
         kind = np.full(rows.size, 4) if kind is None else kind
-        columns = _data.point_columns(self.result, rows, kind, self.groups, [one.xy for one in self._axes])
-        columns["row"] = _data.unsigned(numbers[rows], int(numbers.max(initial=0)))
+        columns = _points.point_columns(self.result, rows, kind, self.groups, [one.xy for one in self._axes])
+        columns["row"] = _points.unsigned(numbers[rows], int(numbers.max(initial=0)))
         reasons, columns["reason"] = np.unique(self.result._reasons(rows), return_inverse=True)
         columns["reason"] = columns["reason"].astype(np.uint16)
         return {
-            "columns": {name: _data.packed(column) for name, column in columns.items()},
+            "columns": {name: _points.packed(column) for name, column in columns.items()},
             "reasons": reasons.tolist(),
             "ids": [[str(column[row])[:_ID_LENGTH] for row in rows.tolist()] for column in self.inputs.ids.values()],
-            "values": _data.table_columns(self.inputs.columns, rows),
+            "values": _points.table_columns(self.inputs.columns, rows),
         }
 
     def find(self, query: str, most: int) -> IntArray:
@@ -286,7 +286,7 @@ class Page:
         near: list[list[int]] = []
         if self._neighbor_finder is not None:
             for cluster in (int(result._codes[row]), int(result._ranks.rival[row])):
-                members = self._neighbor_finder.of(np.array([row]), cluster, _data.NEAR)[0]
+                members = self._neighbor_finder.of(np.array([row]), cluster, _points.NEAR)[0]
                 near.append(inputs.row_numbers[members].tolist())
         return {
             "values": [column.text(row) for column in inputs.columns],

@@ -28,7 +28,7 @@ from allegiance.notebook import element, markup
 from allegiance.report import Page, page_frame
 from allegiance.results import AffinityResult
 
-from ._log import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
+from ._decisions import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
 
 #: Default log file.
 LOG_FILE = "decisions.jsonl"

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
 
 from allegiance._core.parallel import stream
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 from allegiance.engines import Z95
 from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, Summary, review_rows
 
-from ._describe import NeighborFinder
-from ._inputs import EXCERPT, Column, Inputs, shorten
+from ._inputs import EXCERPT, Column, Features, Inputs, shorten
 
 #: Most points for which the page contains all of them.
 MAX_POINTS = 100_000
@@ -241,6 +241,29 @@ def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUD
         budget -= size
         entries.append(entry if budget >= 0 else None)
     return entries
+
+
+class NeighborFinder:
+    """Find the nearest members of a cluster; dense features are divided by their standard deviation within clusters."""
+
+    def __init__(self, features: Features, codes: IntArray) -> None:
+        self._codes, self._rows = codes, features.rows
+        if not is_sparse(self._rows):
+            squares = np.zeros(self._rows.shape[1])
+            for cluster in np.unique(codes[codes >= 0]).tolist():
+                members = self._rows[codes == cluster]
+                squares += len(members) * members.var(axis=0, dtype=np.float64)
+            spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
+            self._rows = self._rows / np.where(spread > 0, spread, 1.0)
+
+    def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
+        """Return the n nearest members of a cluster for each query, without the query itself."""
+        members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
+        if not members.size or not queries.size:
+            return [members[:0]] * queries.size
+        finder = NearestNeighbors(algorithm="brute").fit(self._rows[members])
+        near = members[finder.kneighbors(self._rows[queries], min(n + 1, members.size), return_distance=False)]
+        return [rows[rows != query][:n] for rows, query in zip(near, queries, strict=True)]
 
 
 def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> dict[int, list[list[int]]]:
