@@ -176,20 +176,20 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self._adopt(fresh)
 
     def _unfitted(self) -> AffinityScorer:
-        """Return a copy without the fitted attributes. An error in a fit then leaves the previous fit as it is."""
+        """Return a copy of the scorer without fitted attributes, so that a failing fit leaves the previous one."""
         fresh = copy(self)
         for name in [name for name in vars(fresh) if name.endswith("_")]:
             delattr(fresh, name)
         return fresh
 
     def _adopt(self, fresh: AffinityScorer) -> AffinityScorer:
-        """Take the attributes of a copy that was fitted."""
+        """Take the attributes of a copy of the scorer that was fitted."""
         self.__dict__.clear()
         self.__dict__.update(fresh.__dict__)
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitResult:
-        """Fit to data in memory, without trust."""
+        """Fit the scorer to data in memory, without trust."""
         specification = Specification.of(self)
         if self.estimator is None:
             if fit_params:
@@ -205,13 +205,13 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return fit_result
 
     def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> Fitted:
-        """Return the fitted object with trust; the estimator, if there is one, is refitted as a whole."""
+        """Return the scorer's fitted object with trust; the estimator, if there is one, is refitted as a whole."""
         assert fit_result.sample is not None
         estimator = getattr(self, "estimator_", None)
         return calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
 
     def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
-        """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
+        """Return the scorer's checked rows in the space of the clusterer of the labels, if known, and its columns."""
         clusterer = None if specification.calibration is None else specification.calibration.clusterer
         if self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
             return check_rows(self, X, reset=True), Columns.of(self)
@@ -222,7 +222,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _fit_estimator(
         self, X: Any, fit_params: dict[str, Any], specification: Specification
     ) -> tuple[Rows, Columns, Any, AnyArray]:
-        """Fit the estimator; return rows and columns where it clusters, the fitted clusterer, and its labels."""
+        """Fit the scorer's estimator; return rows and columns where it clusters, the clusterer, and its labels."""
         routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
         weights = None if specification.calibration is None else specification.calibration.sample_weight
         if has_pipeline(self.estimator):
@@ -260,7 +260,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return hasattr(self, "fitted_")
 
     def affinity(self, X: Any, *, top: int | None = None) -> AffinityResult:
-        """Score points.
+        """Score points with the fitted scorer.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return result
 
     def fit_affinity(self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any) -> AffinityResult:
-        """Fit, and score the points of the fit, with their labels.
+        """Fit the scorer, and score the points of the fit, with their labels.
 
         Parameters
         ----------

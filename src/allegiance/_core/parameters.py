@@ -82,6 +82,7 @@ class Parameters:
 
 
 def _equal(first: Any, second: Any) -> bool:
+    """Return whether two values of a parameter are equal, arrays and estimators included."""
     if isinstance(first, np.ndarray | list | tuple) or isinstance(second, np.ndarray | list | tuple):
         return type(first) is type(second) and np.array_equal(first, second)
     if hasattr(first, "get_params") and type(first) is type(second):
@@ -91,11 +92,13 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _equal_params(first: Any, second: Any) -> bool:
+    """Return whether two objects have equal parameters."""
     mine, theirs = first.get_params(deep=False), second.get_params(deep=False)
     return all(_equal(value, theirs[name]) for name, value in mine.items())
 
 
 def _brief(value: Any) -> str:
+    """Return a parameter value for the repr; large arrays by their shape."""
     if isinstance(value, np.ndarray) and value.size > 4:
         return f"array of shape {value.shape}"
     return getattr(value, "__name__", None) or repr(value.item() if isinstance(value, np.generic) else value)
@@ -157,7 +160,7 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
 
 
 def required(maker: Callable[..., Any]) -> list[str]:
-    """Return the parameters without a default."""
+    """Return the parameters of a registered class without a default."""
     if not isinstance(maker, type):
         return []
     return [f.name for f in fields(maker) if f.default is MISSING and f.default_factory is MISSING]
@@ -167,7 +170,7 @@ Value = TypeVar("Value")
 
 
 class Lazy(Generic[Value]):
-    """A value that is computed on first use and then releases the data it comes from. A pickle contains the value."""
+    """A lazy parameter: computed on first use, it then releases the data it comes from. A pickle contains the value."""
 
     def __init__(self, compute: Callable[[], Value]) -> None:
         self._compute: Callable[[], Value] | None = compute

@@ -78,7 +78,7 @@ def split_and_merged(
 
 
 def _compare(codes: IntArray, new: IntArray, k: int) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Compare k clusters (m,) with new ones: return Jaccard indices (k,), those of pairs (k, k), and pieces (k,).
+    """Return the Jaccard indices of split and merged clusters with new ones, alone (k,) and in pairs, and pieces (k,).
 
     A single cluster is compared with the most similar new cluster; a pair, and on the diagonal a single cluster, with
     the union of the new clusters that lie mostly inside. These are its pieces, if they hold a fifth of it.
