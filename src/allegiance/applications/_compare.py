@@ -42,7 +42,7 @@ _CONSENSUS_FORMATS = {
     "firm": ",",
     "turned_firm": ",",
     "turned_weak": ",",
-    "stable_share": ".1%",
+    "stable": ".1%",
     "rand_distance": ".3f",
     "verdict": "",
 }
@@ -52,7 +52,6 @@ _HEADINGS = {
     "n_clusters": "clusters",
     "turned_firm": "gained",
     "turned_weak": "lost",
-    "stable_share": "stable",
     "rand_distance": "Rand distance",
 }
 _CONSENSUS = "consensus"
@@ -305,10 +304,10 @@ class ConsensusValidation(CardMixin):
         """Return one row per clustering, and a last one that compares the consensus with itself.
 
         Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``firm``, ``turned_firm``,
-        ``turned_weak`` (numbers of points), ``stable_share``, ``rand_distance`` and ``verdict``.
+        ``turned_weak`` (numbers of points), ``stable`` (share of points), ``rand_distance`` and ``verdict``.
         """
         before, after = self.comparison.firm, self.comparison.firm[:, -1:]
-        rows = self.comparison.candidates().rename(columns={"name": "clustering", "stable": "stable_share"})
+        rows = self.comparison.candidates().rename(columns={"name": "clustering"})
         rows["gain"] = [*self.gain, 0.0]
         rows["turned_firm"], rows["turned_weak"] = (~before & after).sum(axis=0), (before & ~after).sum(axis=0)
         rows["rand_distance"], rows["verdict"] = [*self.rand_distance, 0.0], [*map(_verdict, self.gain), ""]
@@ -345,7 +344,7 @@ def _table_card(
 
 def validate_consensus(
     X: Any,
-    labelings: Any,
+    clusterings: Any,
     consensus: Any,
     *,
     scorer: AffinityScorer | None = None,
@@ -361,8 +360,8 @@ def validate_consensus(
     ----------
     X
         (n, d) data: array, sparse matrix or frame.
-    labelings
-        The clusterings, in a dictionary by name or a list, such as ``labelings_`` of a fitted
+    clusterings
+        The clusterings that were combined, in a dictionary by name or a list, such as ``labelings_`` of a fitted
         :class:`ConsensusClustering`: labels (n,), clusterers, or functions from X to labels.
     consensus
         The consensus: labels (n,), a clusterer, or a function.
@@ -391,9 +390,9 @@ def validate_consensus(
     >>> validate_consensus(X, {"single linkage": single}, model.labels_).frame()["verdict"][0]
     'improved'
     """
-    named = by_name(labelings, "labelings")
+    named = by_name(clusterings, "clusterings")
     if _CONSENSUS in named:
-        raise ValueError("labelings has an entry named 'consensus', which is reserved for the consensus: rename it.")
+        raise ValueError("clusterings has an entry named 'consensus', which is reserved for the consensus: rename it.")
     comparison = _score_all(X, named | {_CONSENSUS: consensus}, scorer, verbose)
     *labels, combined = (result.label for result in comparison.results.values())
     return ConsensusValidation(comparison, np.array([rand_distance(one, combined) for one in labels]))
