@@ -163,12 +163,10 @@ class StabilityCurve(CardMixin):
         counts = self.param == "n_clusters"
         headings = ["clusters" if counts else self.param, "above chance", "middle 50%", "null median", "null max", ""]
         rows = []
-        for value, above, low, high, reference, largest, number, suggested in zip(
-            *self._columns().values(), strict=True
-        ):
-            numbers = [f"{above:.3f}", f"{low:.3f} to {high:.3f}", f"{reference:.3f}", f"{largest:.3f}"]
-            value_text = f"{value:g}" if isinstance(value, float) else f"{value}"
-            rows.append([value_text, *([] if counts else [f"{number}"]), *numbers, "<- suggested" if suggested else ""])
+        for value, above, low, high, median, largest, number, suggested in zip(*self._columns().values(), strict=True):
+            first = [f"{value:g}" if isinstance(value, float) else f"{value}", *([] if counts else [f"{number}"])]
+            numbers = [f"{above:.3f}", f"{low:.3f} to {high:.3f}", f"{median:.3f}", f"{largest:.3f}"]
+            rows.append([*first, *numbers, "<- suggested" if suggested else ""])
         if not counts:
             headings.insert(1, "clusters")
         title = f"Replication above chance against {'the number of clusters' if counts else self.param}"
@@ -317,7 +315,9 @@ def stability_curve(
                         replication[i] = replicate(data, codes, _seeded(each, seed), **settings).share
                         silhouettes[i] = _silhouette(data, codes)
                     if all_rows is not None:
-                        n_clusters[i] = _count_clusters(_seeded(each, seed), all_rows)
+                        with on_one_thread():
+                            labels = cluster(_seeded(each, seed), all_rows)
+                        n_clusters[i] = Labels.of(labels, len(all_rows)).classes.size
                 else:
                     reference[draw, i] = np.median(by_resample)
                 advance(1)
@@ -353,16 +353,10 @@ def _replication(
     return codes, result.above_chance
 
 
-def _count_clusters(clusterer: Any, X: FloatArray) -> int:
-    """Return the number of clusters that one value of a stability curve gives."""
-    with on_one_thread():
-        return int(Labels.of(cluster(clusterer, X), X.shape[0]).classes.size)
-
-
 def _seeded(clusterer: Any, seed: int) -> Any:
     """Return a clone for a stability curve with a seed for every ``random_state`` of None, also in pipeline steps."""
-    seeds = {name: seed % 2**32 for name, value in clusterer.get_params().items() if _is_free_seed(name, value)}
-    return clone(clusterer).set_params(**seeds)
+    free = [name for name, value in clusterer.get_params().items() if value is None and name.endswith("random_state")]
+    return clone(clusterer).set_params(**dict.fromkeys(free, seed % 2**32))
 
 
 def _silhouette(X: FloatArray, codes: IntArray) -> float:
@@ -371,11 +365,6 @@ def _silhouette(X: FloatArray, codes: IntArray) -> float:
 
     inner = codes >= 0
     return float(silhouette_score(X[inner], codes[inner])) if inner.sum() > codes.max() + 1 else 0.0
-
-
-def _is_free_seed(name: str, value: Any) -> bool:
-    """Return whether a parameter of the clusterer of a stability curve is a ``random_state`` of None."""
-    return name.rsplit("__", 1)[-1] == "random_state" and value is None
 
 
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
