@@ -172,7 +172,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
         if fit_result.sample is not None:
             fresh.fitted_ = fresh._calibrate(fit_result, X)
-        fresh.fitted_.release_training_data()
+        _ = fresh.fitted_.members and fresh.fitted_.members.value  # the last use of the training data, now freed
         return self._adopt(fresh)
 
     def _unfitted(self) -> AffinityScorer:

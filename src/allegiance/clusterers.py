@@ -180,7 +180,9 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if isinstance(self.init, str):
             if self.init != "k-means++":
                 raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
-            return lloyd.best_start(resolve_seed(self.random_state))
+            seed = resolve_seed(self.random_state)
+            runs = [lloyd.run(lloyd.seeding(stream(seed, start))) for start in range(lloyd.n_init)]
+            return min(runs, key=lambda run: run.inertia)
         centers = check_centers(self.init, lloyd.X.shape[1])
         if centers.shape[0] != lloyd.n_clusters:
             raise ValueError(
@@ -246,11 +248,6 @@ class Lloyd:
             weights = self.weights[members]
             means[row] = self.mean + weights @ self.centered[members] / weights.sum()
         return means
-
-    def best_start(self, seed: int) -> Clustering:
-        """Run from several seedings by greedy k-means++, and keep the run with the lowest inertia."""
-        runs = [self.run(self.seeding(stream(seed, start))) for start in range(self.n_init)]
-        return min(runs, key=lambda run: run.inertia)
 
     def seeding(self, rng: np.random.Generator) -> IntArray:
         """Draw seeds as greedy k-means++ does, and return the nearest of them (n,) to each row."""

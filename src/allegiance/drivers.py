@@ -243,7 +243,8 @@ def drivers(
     shares = features.shares(separation)
     rule, used, fidelity = _fit_rule(features, codes, classes, separation, place)
     result = Drivers(shares, rule, used, fidelity, (), like)
-    flags = _flags(result, features, codes, classes, ids[rows], plan is not None)
+    kept = None if plan is None else {one.columns[0] for one in plan.findings if one.kind == "duplicates"}
+    flags = _flags(result, features, codes, classes, ids[rows], kept)
     return Drivers(shares, rule, used, fidelity, tuple(flags), like)
 
 
@@ -603,12 +604,12 @@ def _entropy(codes: IntArray) -> float:
 
 
 def _flags(
-    result: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, has_plan: bool
+    result: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, kept: set[str] | None
 ) -> list[Finding]:
-    """Return the warnings about the drivers, each with a remedy."""
+    """Return the warnings about the drivers, each with a remedy; of duplicates, a plan advises to keep ``kept``."""
 
     def drop(names: Iterable[str]) -> str:
-        return quote_option("--drop", names) if has_plan else f"data.drop(columns={list(names)!r})"
+        return f"data.drop(columns={list(names)!r})" if kept is None else quote_option("--drop", names)
 
     shares, flags = result.shares, list[Finding]()
     by_name = {one.name: one for one in features.columns}
@@ -633,7 +634,7 @@ def _flags(
     top = next(iter(shares), "")
     if d > 2 and shares[top] >= _DECIDES and top not in times:
         std = np.where(features.moments[1] > 0, features.moments[1], 1.0)
-        by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
+        by_scale = kept is None and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
         scale = " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
         text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation"
         text = f"{text} between the clusters.{scale if by_scale else ''}"
@@ -653,7 +654,9 @@ def _flags(
         flags.append(Finding("short rule", used, text, drop([strongest])))
     for group in copies:
         # Time is the first one to drop.
-        names = tuple(sorted((name for name in by_name if name in group), key=lambda name: is_time[name]))
+        names = tuple(
+            sorted((name for name in by_name if name in group), key=lambda one: (is_time[one], one not in (kept or ())))
+        )
         flags.append(Finding("duplicates", names, duplicates_text(names), drop(names[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:

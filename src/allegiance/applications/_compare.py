@@ -21,31 +21,20 @@ from allegiance.metrics import rand_distance
 from allegiance.notebook import Card, CardMixin, Cell, count, share_bar
 from allegiance.results import FIRM, VERDICTS, AffinityResult, FrameLike
 
-#: Headings and number formats of the printed tables: candidates, and consensus.
-_CANDIDATE_FORMATS = {
-    "name": "",
-    "n_clusters": ",",
+#: Formats of numbers in the printed tables; others are counts.
+_FORMATS = {
     "labeled": ".0%",
     "replication": ".0%",
     "above_chance": ".2f",
-    "firm": ",",
-    "borderline": ",",
-    "doubtful": ",",
-    "best_for": ",",
-    "stable": ".0%",
-}
-_CONSENSUS_FORMATS = {
-    "clustering": "",
-    "n_clusters": ",",
-    "above_chance": ".2f",
     "gain": "+.2f",
-    "firm": ",",
-    "turned_firm": ",",
-    "turned_weak": ",",
-    "stable": ".1%",
+    "stable": ".0%",
     "rand_distance": ".3f",
-    "verdict": "",
 }
+#: Columns of the table of a consensus.
+_CONSENSUS_COLUMNS = (
+    "clustering", "n_clusters", "above_chance", "gain", "firm", "turned_firm", "turned_weak", "stable",
+    "rand_distance", "verdict",
+)  # fmt: skip
 #: Headings of columns whose name is not one.
 _HEADINGS = {
     "name": "candidate",
@@ -186,8 +175,7 @@ class ClusteringComparison(CardMixin):
             f"points, under some {self.n_points - everywhere - nowhere:,}, under none {nowhere:,}"
         )
         title = f"{count(m, 'clustering')} of {self.n_points:,} points"
-        lines = rows.itertuples(index=False)
-        return _table_card(title, headline, _CANDIDATE_FORMATS, lines, rows[[*VERDICTS[:3]]].values, self.notes())
+        return _table_card(title, headline, rows, rows[[*VERDICTS[:3]]].values, self.notes())
 
     def notes(self) -> list[str]:
         """Return the problems that make the trust in some of the compared clusterings unreliable."""
@@ -311,7 +299,7 @@ class ConsensusValidation(CardMixin):
         rows["gain"] = [*self.gain, 0.0]
         rows["turned_firm"], rows["turned_weak"] = (~before & after).sum(axis=0), (before & ~after).sum(axis=0)
         rows["rand_distance"], rows["verdict"] = [*self.rand_distance, 0.0], [*map(_verdict, self.gain), ""]
-        return rows[[*_CONSENSUS_FORMATS]]
+        return rows[[*_CONSENSUS_COLUMNS]]
 
     def _card(self) -> Card:
         """Return the card that displays the comparison of a consensus with its clusterings."""
@@ -319,8 +307,8 @@ class ConsensusValidation(CardMixin):
         bars = [(firm, n - firm) for firm in rows["firm"]]
         # The consensus is not compared with itself.
         rows.loc[len(rows) - 1, ["gain", "turned_firm", "turned_weak", "rand_distance"]] = ""
-        title, lines = f"Consensus of {len(rows) - 1} clusterings of {n:,} points", rows.itertuples(index=False)
-        return _table_card(title, self.verdict, _CONSENSUS_FORMATS, lines, bars, self.comparison.notes())
+        title = f"Consensus of {len(rows) - 1} clusterings of {n:,} points"
+        return _table_card(title, self.verdict, rows, bars, self.comparison.notes())
 
 
 def _verdict(gain: float) -> str:
@@ -328,16 +316,17 @@ def _verdict(gain: float) -> str:
     return "improved" if gain >= _CONSIDERABLE else "lost" if gain <= -_CONSIDERABLE else "little changed"
 
 
-def _table_card(
-    title: str, line: str, formats: dict[str, str], rows: Iterable[Any], bars: Iterable[Any], notes: list[str]
-) -> Card:
+def _table_card(title: str, line: str, frame: Any, bars: Iterable[Any], notes: list[str]) -> Card:
     """Return the card of compared clusterings, with a verdict bar before the column of firm labels."""
-    place, cells = list(formats).index(FIRM), list[list[Cell]]()
-    for row, counts in zip(rows, bars, strict=True):
-        texts = ["" if value == "" else format(value, spec) for value, spec in zip(row, formats.values(), strict=True)]
+    place, cells = list(frame.columns).index(FIRM), list[list[Cell]]()
+    for row, counts in zip(frame.itertuples(index=False), bars, strict=True):
+        texts = [
+            value if isinstance(value, str) else format(value, _FORMATS.get(name, ","))
+            for name, value in zip(frame.columns, row, strict=True)
+        ]
         bar = share_bar(dict(zip(VERDICTS, counts, strict=False)))
         cells.append([*texts[:place], bar, *texts[place:]])
-    headings = [_HEADINGS.get(name, name.replace("_", " ")) for name in formats]
+    headings = [_HEADINGS.get(name, name.replace("_", " ")) for name in frame.columns]
     headings.insert(place, "")
     return Card(title, [line], headings=headings, rows=cells, words=(headings[0], "verdict", ""), notes=notes)
 
