@@ -433,7 +433,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return profile_rows(self.fitted_, X, start=start)
 
     def prepare(self) -> Self:
-        """Compile and compute what scoring needs, so that the first requests of a service do not wait for it.
+        """Compile and compute what the scorer needs, so that the first requests of a service do not wait for it.
 
         Points between the representatives are scored, one by one and together. Kernels without representatives in the
         space of X only have their engine built.

@@ -41,7 +41,7 @@ class Trait(NamedTuple):
 
 
 class ColumnProfile(NamedTuple):
-    """Typical values of each cluster in one column."""
+    """Typical values of each cluster in one column, which describe it."""
 
     means: FloatArray
     """(k, 1) means, or (k, levels) shares; NaN where a cluster has no values."""
@@ -227,7 +227,7 @@ def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None
 def result_traits(
     result: AffinityResult, columns: list[Column]
 ) -> tuple[list[ColumnProfile | None], list[list[Trait]]]:
-    """Return the column profiles, and the traits of the clusters in columns that do not repeat the labels."""
+    """Return column profiles, and the traits that describe the clusters in columns that do not repeat the labels."""
     profiles = profile_columns(columns, result._codes, result.classes.size)
     informative = [
         None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)

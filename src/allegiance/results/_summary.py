@@ -185,29 +185,29 @@ class Summary(CardMixin):
 
     @property
     def n_points(self) -> int:
-        """The number of points, noise included."""
+        """The number of points in the summary, noise included."""
         return int(self.counts[:, 0].sum())
 
     @property
     def n_labels(self) -> int:
-        """The number of points in a cluster."""
+        """The number of labels in the summary: points in a cluster."""
         return int(self.counts[:-1, 0].sum())
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """The number of labels with each verdict; empty without trust."""
+        """The number of labels in the summary with each verdict; empty without trust."""
         if self._trust_map is None:
             return {}
         return dict(zip(VERDICTS[:3], self.counts[:-1, 1:4].sum(axis=0).tolist(), strict=True))
 
     @property
     def stable(self) -> int:
-        """The number of points that meet the paper's criterion."""
+        """The number of points in the summary that meet the paper's criterion."""
         return int(self.counts[:, 4].sum())
 
     @property
     def atypical(self) -> int:
-        """The number of outliers: points less typical than 99% of their cluster."""
+        """The number of outliers in the summary: points less typical than 99% of their cluster."""
         return int(self.counts[:, 5].sum())
 
     @property
@@ -239,7 +239,7 @@ class Summary(CardMixin):
 
     @property
     def clusters(self) -> list[ClusterFigures]:
-        """The clusters in the order of ``classes``, then the noise, if there is any."""
+        """The clusters of the summary in the order of ``classes``, then the noise, if there is any."""
         k, points = self.classes.size, self.counts[:, 0]
         # Replication, its interval, and own affinity; NaN for noise.
         shares = np.full((k + 1, 4), np.nan)
@@ -264,7 +264,7 @@ class Summary(CardMixin):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences about what changes the meaning of the replication; empty if there is nothing."""
+        """Sentences of the summary about what changes the meaning of the replication; empty if there is nothing."""
         if self._trust_map is None or self._audited or not self.n_labels:
             return []
         if self.classes.size == 1:
@@ -294,11 +294,11 @@ class Summary(CardMixin):
 
     @property
     def note(self) -> str:
-        """How the replication was estimated; empty without trust."""
+        """How the replication in the summary was estimated; empty without trust."""
         return "" if self._trust_map is None else self._trust_map.note
 
     def headlines(self) -> list[str]:
-        """Return the first sentences of every output: problems, replication and verdicts, other facts."""
+        """Return the first sentences of the summary and every output: problems, replication and verdicts, other facts."""
         lines = [*self.problems]
         if self.classes.size > 1 or not lines:
             lines.append(self.sentence)
@@ -314,7 +314,7 @@ class Summary(CardMixin):
         return lines
 
     def measurement_facts(self) -> dict[str, str]:
-        """Return how the affinities were measured, in words, by subject."""
+        """Return how the affinities of the summary were measured, in words, by subject."""
         how, share = self.measurement, self.stable / max(self.n_points, 1)
         reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
         ranked = sorted(self._engines.items(), key=lambda item: (-item[1], item[0]))
@@ -329,7 +329,7 @@ class Summary(CardMixin):
         }
 
     def cluster_lines(self) -> list[str]:
-        """Return the cluster table as lines of text."""
+        """Return the cluster table of the summary as lines of text."""
         headings, rows, more = self._cluster_table()
         return [*text_table(headings, rows, left=("cluster", "rival")), *([more] if more else [])]
 
@@ -340,7 +340,7 @@ class Summary(CardMixin):
         return Card("Review these first (sorted by review priority)", headings=names, rows=rows, words=("reason",))
 
     def _cluster_table(self) -> tuple[list[str], list[list[str]], str]:
-        """Return headings and cells of the cluster table, and a line about clusters that are left out."""
+        """Return headings and cells of the summary's cluster table, and a line about clusters that are left out."""
         lines = self._worst_first()
         clusters = [line for line in lines if line.name is not None]
         left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
