@@ -298,7 +298,7 @@ class Summary(CardMixin):
         return "" if self._trust_map is None else self._trust_map.note
 
     def headlines(self) -> list[str]:
-        """Return the first sentences of the summary and every output: problems, replication and verdicts, other facts."""
+        """Return the first sentences of the summary and every output: problems, replication, verdicts, other facts."""
         lines = [*self.problems]
         if self.classes.size > 1 or not lines:
             lines.append(self.sentence)
