@@ -723,11 +723,13 @@ def compare_profiles(
 
     Parameters
     ----------
-    scorer, level
-        As in :func:`compare_periods`.
+    scorer
+        A fitted scorer, or a model for tables.
     then, now
         The profiles of the periods. For ``then``, None uses the baseline from ``keep_baseline``; ``now`` cannot come
         from a file, which has no sampled rows.
+    level
+        As in :func:`compare_periods`.
     """
     fitted = _fitted(scorer)
     then = fitted.baseline if then is None else then

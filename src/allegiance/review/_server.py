@@ -286,7 +286,7 @@ class Review:
             return path.read_bytes()
 
     def table(self) -> Any:
-        """Return the table that the server exports: the user's columns, the corrected label and name, and the scores."""
+        """Return the table that the server exports: the user's columns, corrected labels with names, and scores."""
         import pyarrow as pa
 
         inputs, final, labels = self._page.inputs, self._log.final, self.labels
