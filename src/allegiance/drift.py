@@ -15,9 +15,8 @@ import numpy as np
 from scipy import sparse, special, stats
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.json_values import json_value
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.stored import Array, OrNone, floats, stored
+from allegiance._core.stored import Array, OrNone, floats, json_value, stored
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,

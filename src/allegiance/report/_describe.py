@@ -218,9 +218,9 @@ def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
-def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None) -> list[Description]:
-    """Return a description of each cluster of a result, in the columns of ``data`` or of X."""
-    columns = check_inputs(result, X, data=data).columns
+def cluster_descriptions(result: AffinityResult, data: Any) -> list[Description]:
+    """Return a description of each cluster of a result, in the columns of ``data``."""
+    columns = check_inputs(result, data=data).columns
     return describe(columns, result_traits(result, columns)[1])
 
 
