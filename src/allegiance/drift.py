@@ -6,7 +6,7 @@ points. Atypical points that lie together form a new group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -573,7 +573,7 @@ class PeriodComparison(CardMixin):
         n
             The number of features per cluster; None for all.
         """
-        rows = self._features(cluster, n)
+        rows = list(self._features(cluster, n))
         names = ("cluster", "feature", "then", "now", "low", "high", "shift")
         return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})
 
@@ -588,7 +588,7 @@ class PeriodComparison(CardMixin):
             "points": {"then": self.then.n_points, "now": self.now.n_points},
             "findings": [json_value(finding._asdict()) for finding in self.findings],
             "clusters": json_value(clusters),
-            "features": json_value(self._features(None, 10)),
+            "features": json_value(list(self._features(None, 10))),
         }
 
     def _clusters(self) -> dict[str, Any]:
@@ -607,7 +607,7 @@ class PeriodComparison(CardMixin):
             moved_by[:k] = shift[np.arange(k), first]
         return columns | {"moved": moved, "moved_by": moved_by}
 
-    def _features(self, cluster: Any, n: int | None) -> list[dict[str, Any]]:
+    def _features(self, cluster: Any, n: int | None) -> Iterator[dict[str, Any]]:
         """Return the lines of :meth:`features`, the changes of features between periods."""
         labels = [str(label) for label in self.classes]
         named = {str(label) for finding in self.findings for label in finding.clusters} or set(labels)
@@ -615,15 +615,14 @@ class PeriodComparison(CardMixin):
             if str(cluster) not in labels:
                 raise ValueError(f"cluster={cluster!r} is not among the clusters: {', '.join(labels)}.")
             named = {str(cluster)}
-        shift, lines = self._moves.shift, []
+        shift = self._moves.shift
         for i, label in enumerate(labels):
             if label not in named:
                 continue
             for feature in np.argsort(-np.abs(shift[i]), kind="stable")[:n]:
                 then, now, (low, high) = self._moves.change.at(i, feature)
                 figures = {"then": then, "now": now, "low": low, "high": high, "shift": shift[i, feature]}
-                lines.append({"cluster": label, "feature": str(self.then.names[feature]), **figures})
-        return lines
+                yield {"cluster": label, "feature": str(self.then.names[feature]), **figures}
 
     def headline(self) -> str:
         """Return one sentence: whether the data drifted, and the share of atypical points."""
@@ -756,8 +755,8 @@ def compare_profiles(
         vanished = (mix.p <= level) & (mix.now <= _SMALL_PART * mix.then)
         moved = (moves.p <= level) & (np.abs(moves.shift).max(axis=1, initial=0.0) >= _SMALL_MOVE)
         moved &= ~vanished[: classes.size]
-        findings = _group_findings(classes, then, now, groups, atypical, level)
-        findings += _vanished_findings(classes, mix, vanished) + _move_findings(classes, then, now, moves, moved)
+        findings += _group_findings(classes, then, now, groups, atypical, level)
+        findings += [*_vanished_findings(classes, mix, vanished), *_move_findings(classes, then, now, moves, moved)]
         if not findings:
             findings += _atypical_findings(classes, atypical, level)
         # New groups, vanished clusters and moved ones exchange points with others, which changes the other shares.
@@ -797,9 +796,8 @@ def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> D
 
 def _group_findings(
     classes: AnyArray, then: Profile, now: Profile, groups: list[Group], atypical: Change, level: float
-) -> list[DriftFinding]:
-    """Return findings about new groups."""
-    findings = []
+) -> Iterator[DriftFinding]:
+    """Yield drift findings about new groups."""
     spread, means = then.spread(), then.by_cluster(typical=True)[1]
     for group in groups:
         p = float(min(atypical.p[-1], atypical.p[group.cluster]))
@@ -814,27 +812,24 @@ def _group_findings(
             f"New cluster: {share:.1%} of the points ({round(group.points):,}) lie together in a region with no "
             f"earlier data, nearest to cluster {label}, from which they differ in {_shifts(then, shift)}"
         )
-        findings.append(DriftFinding("new cluster", (label,), feature, 0.0, share, interval, p, share, text))
-    return findings
+        yield DriftFinding("new cluster", (label,), feature, 0.0, share, interval, p, share, text)
 
 
-def _vanished_findings(classes: AnyArray, mix: Change, vanished: BoolArray) -> list[DriftFinding]:
-    """Return findings about clusters with less than a tenth of their former share."""
-    findings = []
+def _vanished_findings(classes: AnyArray, mix: Change, vanished: BoolArray) -> Iterator[DriftFinding]:
+    """Yield drift findings about clusters with less than a tenth of their former share."""
     for i in np.flatnonzero(vanished).tolist():
         (then, now, interval), label = mix.at(i), _label(classes, i)
         text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
-        findings.append(DriftFinding("vanished", (label,), None, then, now, interval, float(mix.p[i]), then, text))
-    return findings
+        yield DriftFinding("vanished", (label,), None, then, now, interval, float(mix.p[i]), then, text)
 
 
 def _move_findings(
     classes: AnyArray, then: Profile, now: Profile, moves: Moves, moved: BoolArray
-) -> list[DriftFinding]:
-    """Return one finding for each column along which cluster means moved most."""
-    shift, findings = moves.shift, []
+) -> Iterator[DriftFinding]:
+    """Yield one drift finding for each column along which cluster means moved most."""
+    shift = moves.shift
     if not moved.any():
-        return []
+        return
     first = np.abs(shift).argmax(axis=1)
     by = shift[np.arange(first.size), first]
     severity = now.counts[:-1, 0] / now.n_points * special.erf(np.abs(by) / np.sqrt(8.0))
@@ -850,14 +845,13 @@ def _move_findings(
             span = f"{by[numbers].min():+.1f} to {by[numbers].max():+.1f} sd"
             text = f"{len(labels)} clusters ({listed}) moved along {feature}, by {span}"
         p, severe = float(moves.p[numbers].min()), float(severity[numbers].sum())
-        findings.append(DriftFinding("moved", labels, feature, before, after, interval, p, severe, text))
-    return findings
+        yield DriftFinding("moved", labels, feature, before, after, interval, p, severe, text)
 
 
-def _mix_findings(classes: AnyArray, mix: Change, listed: BoolArray) -> list[DriftFinding]:
-    """Return the finding about clusters that grew or shrank."""
+def _mix_findings(classes: AnyArray, mix: Change, listed: BoolArray) -> Iterator[DriftFinding]:
+    """Yield the drift finding about clusters that grew or shrank, if any did."""
     if not listed.any():
-        return []
+        return
     by = np.abs(mix.now - mix.then)
     order = [i for i in np.argsort(-by).tolist() if listed[i]]
     labels, (then, now, interval) = tuple(_label(classes, i) for i in order), mix.at(order[0])
@@ -868,14 +862,14 @@ def _mix_findings(classes: AnyArray, mix: Change, listed: BoolArray) -> list[Dri
     ]
     more = f", and {len(order) - 3} more changed" if len(order) > 3 else ""
     text, severity = f"The mix of clusters changed: {', '.join(parts)}{more}", float(by[:-1].sum() / 2.0)
-    return [DriftFinding("mix", labels, None, then, now, interval, float(mix.p[order[0]]), severity, text)]
+    yield DriftFinding("mix", labels, None, then, now, interval, float(mix.p[order[0]]), severity, text)
 
 
-def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> list[DriftFinding]:
-    """Return the finding that there are more atypical points."""
+def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> Iterator[DriftFinding]:
+    """Yield the drift finding that there are more atypical points, if there are."""
     hits = np.flatnonzero(atypical.p <= level).tolist()
     if not hits:
-        return []
+        return
     total = atypical.p.size - 1
     clusters = sorted((i for i in hits if i != total), key=lambda i: -atypical.now[i])
     number = total if total in hits or len(clusters) > 1 else clusters[0]
@@ -884,7 +878,7 @@ def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> lis
     where = f" in cluster {labels[0]}" if number != total else f", most of all in cluster {labels[0]}" if labels else ""
     text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
     rise = max(float(np.nan_to_num(atypical.now[-1] - atypical.then[-1])), 0.0)
-    return [DriftFinding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), rise, text)]
+    yield DriftFinding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), rise, text)
 
 
 def _label(classes: AnyArray, number: int) -> Any:
