@@ -1,28 +1,12 @@
 """Applications of the scores: active, incremental and consensus clustering, and comparing clusterings."""
 
-from __future__ import annotations
-
-from ._active import ActiveKMeans
-from ._compare import (
-    ClusteringComparison,
-    ConsensusValidation,
-    compare_clusterings,
-    validate_consensus,
-)
-from ._consensus import ConsensusClustering
-from ._incremental import IncrementalKMeans
-from ._split_and_merged import split_and_merged
-from ._stability_curve import StabilityCurve, stability_curve
-
-__all__ = [
-    "ActiveKMeans",
-    "ClusteringComparison",
-    "ConsensusClustering",
-    "ConsensusValidation",
-    "IncrementalKMeans",
-    "StabilityCurve",
-    "compare_clusterings",
-    "split_and_merged",
-    "stability_curve",
-    "validate_consensus",
-]
+from ._active import ActiveKMeans as ActiveKMeans
+from ._compare import ClusteringComparison as ClusteringComparison
+from ._compare import ConsensusValidation as ConsensusValidation
+from ._compare import compare_clusterings as compare_clusterings
+from ._compare import validate_consensus as validate_consensus
+from ._consensus import ConsensusClustering as ConsensusClustering
+from ._incremental import IncrementalKMeans as IncrementalKMeans
+from ._split_and_merged import split_and_merged as split_and_merged
+from ._stability_curve import StabilityCurve as StabilityCurve
+from ._stability_curve import stability_curve as stability_curve

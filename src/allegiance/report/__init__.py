@@ -5,18 +5,12 @@
 browser ``static/state.js`` holds what the reader looks at, and everything else follows it.
 """
 
-from ._describe import Description, center_descriptions, cluster_descriptions
-from ._inputs import check_images
-from ._page import InlinePage, Page, page_frame, render_report, write_report
-
-__all__ = [
-    "Description",
-    "InlinePage",
-    "Page",
-    "center_descriptions",
-    "check_images",
-    "cluster_descriptions",
-    "page_frame",
-    "render_report",
-    "write_report",
-]
+from ._describe import Description as Description
+from ._describe import center_descriptions as center_descriptions
+from ._describe import cluster_descriptions as cluster_descriptions
+from ._inputs import check_images as check_images
+from ._page import InlinePage as InlinePage
+from ._page import Page as Page
+from ._page import page_frame as page_frame
+from ._page import render_report as render_report
+from ._page import write_report as write_report

@@ -17,15 +17,8 @@ from allegiance._core.validation import IntArray, is_sparse, require
 from allegiance.drivers import drivers as find_drivers
 from allegiance.fitting import NOISE
 from allegiance.io import check_writable, write_whole
-from allegiance.notebook import element, markup
-from allegiance.results import (
-    ATYPICAL,
-    VERDICTS,
-    AffinityResult,
-    check_names,
-    count,
-    display_name,
-)
+from allegiance.notebook import count, element, markup
+from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, display_name
 
 from . import _points
 from ._describe import describe, described, heat_map, result_traits
