@@ -318,6 +318,9 @@ def _workers(
     together = max(1, min(threads, _CONCURRENT_BATCHES))
     score = replace(score, fitted=score.fitted.with_threads(threads // together))
     _ = score.fitted.engine  # built before several threads need it; raises if it cannot measure here
+    if together == 1:  # a second batch in flight would only take memory
+        yield lambda batches: map(score, batches)
+        return
     with ThreadPoolExecutor(together) as pool:
 
         def submit(batch: Batch) -> Future[Any]:
