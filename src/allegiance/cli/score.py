@@ -110,7 +110,7 @@ Examples:
         ),
         opt.option(
             opt.RUNNING, "--batch-rows", metavar="N", type=click.IntRange(min=1),
-            help="Rows per batch; fewer need less memory.  [default: 32,768]",
+            help="Rows per batch; fewer need less memory.  [default: 16,384]",
         ),
         opt.option(
             opt.RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),

@@ -42,8 +42,8 @@ __all__ = ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"]
 StreamProgress = Progress
 #: Maximum number and bytes of batches in flight to an executor: enough for a few dozen workers.
 _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
-#: Default rows per scored batch: with twice as many, a run on one CPU takes 40 MB more and is not faster.
-SCORED_ROWS = 32_768
+#: Default rows per scored batch: with twice as many, a run takes 40 MB more and is not faster.
+SCORED_ROWS = 16_384
 #: Batches scored in parallel in this process.
 _CONCURRENT_BATCHES = 4
 #: Scorers cached in a worker process.
@@ -113,8 +113,7 @@ def score_stream(
         The label column, -1 for noise. By default rows are new points, labeled by the estimator or the nearest
         cluster.
     batch_rows
-        Rows per batch. Memory holds one batch per thread, up to four, plus one. 8,192 rows take about 30 MB less than
-        the default.
+        Rows per batch. Memory holds one batch per thread, up to four, plus one if there are several threads.
     top
         With ``details``, write only this many of the largest affinities of each row, and their clusters.
     details
