@@ -240,7 +240,10 @@ def drivers(
     classes, codes = classes[order], np.argsort(order)[codes]
     separation = features.separation(codes, sizes[order])
     shares = features.shares(separation)
-    rule, used, fidelity = _fit_rule(features, codes, classes, separation, place)
+    # The rule names the columns that the plan would keep of several with the same information.
+    duplicates = [one.columns[1:] for one in getattr(plan, "findings", ()) if one.kind == "duplicates"]
+    spare = [name for names in duplicates for name in names]
+    rule, used, fidelity = _fit_rule(features, codes, classes, separation, place, spare)
     result = Drivers(shares, rule, used, fidelity, (), like)
     flags = _flags(result, features, codes, classes, ids[rows], plan is not None)
     return Drivers(shares, rule, used, fidelity, tuple(flags), like)
@@ -449,13 +452,22 @@ def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bo
 
 
 def _fit_rule(
-    features: _Features, codes: IntArray, classes: AnyArray, separation: FloatArray, place: FloatArray
+    features: _Features,
+    codes: IntArray,
+    classes: AnyArray,
+    separation: FloatArray,
+    place: FloatArray,
+    spare: Sequence[str],
 ) -> tuple[str, tuple[str, ...], float]:
-    """Return the text, the columns and the cross-validated fidelity of the smallest tree that reproduces the labels."""
+    """Return the text, the columns and the cross-validated fidelity of the smallest tree that reproduces the labels.
+
+    It does not use the columns ``spare``.
+    """
     from sklearn.tree import DecisionTreeClassifier
 
     mean, std = features.moments
-    useful = np.flatnonzero(std > 0)
+    is_spare = {place for one in features.columns if one.name in spare for place in range(std.size)[one.places]}
+    useful = np.array([place for place in np.flatnonzero(std > 0) if place not in is_spare], dtype=np.intp)
     ratio = separation[useful] / std[useful] ** 2
     chosen = np.sort(useful[np.argsort(-ratio, kind="stable")[:_MAX_TREE_COLUMNS]])
     if not chosen.size:
@@ -644,7 +656,8 @@ def _flags(
         and not any(flag.kind == "one column" for flag in flags)
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
-        flags.append(Finding("short rule", used, f"{text} ({join_names(used)}); the others hardly matter.", drop(used)))
+        text = f"{text} ({join_names(used)}); the others hardly matter."
+        flags.append(Finding("short rule", used, text, drop([max(used, key=lambda name: shares[name])])))
     for group in copies:
         # Time is the first one to drop.
         names = tuple(sorted((name for name in by_name if name in group), key=lambda name: is_time[name]))
