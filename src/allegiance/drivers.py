@@ -670,8 +670,8 @@ def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[
 def duplicates_text(names: Sequence[str]) -> str:
     """Return a sentence about columns with the same information."""
     first, *others = (join_names([name]) for name in names)
-    verb, times = ("says", "twice") if len(others) == 1 else ("say", f"{len(names)} times")
-    return f"{join_names(others, 4)} {verb} nearly the same as {first}, so this information counts {times}."
+    verb, times = ("repeats", "twice") if len(others) == 1 else ("repeat", f"{len(names)} times")
+    return f"{join_names(others, 4)} nearly {verb} {first}, so this information counts {times}."
 
 
 def quote_option(option: str, names: Iterable[str]) -> str:

@@ -140,7 +140,7 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
         raise TableError("standard input is closed.")
     names = list(dict.fromkeys(data))
     if len(names) < len(data):
-        log.note("files named several times are read once.")
+        log.note("files that are named more than once are read once.")
     settings: dict[str, Any] = {
         "sep": reading.sep,
         "decimal": reading.decimal,

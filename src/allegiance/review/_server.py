@@ -79,7 +79,7 @@ def serve(
     host, port
         The address to listen on: by default a free port that only this machine can reach.
     allow_hosts
-        Further host names to accept, for a server that runs after a proxy.
+        Further host names to accept, for a server behind a proxy.
     open_browser
         Whether to open the page in a browser. By default yes, except in a notebook, which shows it in the cell.
     **settings
@@ -409,7 +409,9 @@ class _Handler(BaseHTTPRequestHandler):
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or int(size) > _MAX_MESSAGE:
             self.close_connection = True  # The message is not read.
-            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message has at most {_MAX_MESSAGE:,} bytes.")
+            raise _RefusedError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message may have at most {_MAX_MESSAGE:,} bytes."
+            )
         body = self.rfile.read(int(size))
         self._check(None)
         try:
