@@ -93,13 +93,13 @@ class Log:
             facts = "".join(f", {name} {value:.3f}" for name, value in values.items() if isinstance(value, float))
             self.write("end", f"Finished in {seconds:.1f} s{facts}.", seconds=round(seconds, 3), **values)
 
-    def note(self, text: str, *, write: bool = True) -> None:
-        """Write a note once, and add it to the JSON summary; unless ``write``, only add it."""
-        text = with_options(text)
-        if text not in self.notes:
-            self.notes.append(text)
-            if write:
-                self.write("note", text)
+    def note(self, *texts: str, write: bool = True) -> None:
+        """Write notes once, and add them to the JSON summary; unless ``write``, only add them."""
+        for text in map(with_options, texts):
+            if text not in self.notes:
+                self.notes.append(text)
+                if write:
+                    self.write("note", text)
 
     def step(self, text: str) -> None:
         """Log a step and the elapsed seconds with ``--verbose``."""
@@ -107,9 +107,9 @@ class Log:
             seconds = time.perf_counter() - self.started
             self.write("step", f"{seconds:.1f} s: {text}", seconds=round(seconds, 3))
 
-    def wrote(self, path: str) -> None:
-        """Log an output file."""
-        if path != "-":
+    def wrote(self, path: str | None) -> None:
+        """Log an output file, if there is one."""
+        if path not in (None, "-"):
             self.write("wrote", f"Wrote {path}", file=path)
 
     @property
