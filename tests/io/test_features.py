@@ -139,7 +139,7 @@ def test_missing_values_and_bare_numbers(table):
     matrix, used = propose(table, impute="drop", **scale).prepare(table.read())
     np.testing.assert_array_equal(matrix, [[1.5, 1], [4.5, 5]])
     assert used.tolist() == [0, 3]
-    with pytest.raises(TableError, match=r"x \(1\), y \(1\).*--impute median"):
+    with pytest.raises(TableError, match=r"x \(1\), y \(1\).*impute='median'"):
         propose(table, impute=None, **scale).raise_problems()
     with pytest.raises(TableError, match="2 rows have a missing value"):
         propose(table, impute="drop", **scale).matrix(table)
@@ -176,7 +176,7 @@ def test_gaps_that_a_model_does_not_fill_are_named_at_once(tmp_path):
     (tmp_path / "t.csv").write_text("x,y,z\n" + "\n".join(f"{i / 3},{i % 7},{i % 4}" for i in range(30)))
     plan = propose(tmp_path / "t.csv", raw=True)
     (tmp_path / "later.csv").write_text("x,y,z\n1,,3\n,,4\n5,6,7\n")
-    with pytest.raises(TableError, match=r"y \(2\), x \(1\).*--impute median"):
+    with pytest.raises(TableError, match=r"y \(2\), x \(1\).*impute='median'"):
         plan.matrix(open_table(tmp_path / "later.csv"))
 
 
@@ -201,7 +201,7 @@ def test_a_later_table_is_read_as_the_first_one_was(tmp_path):
     for text, message in (
         ("x\n1\n", "'code', 'price'"),
         ("x,price,code\n", "no rows"),
-        ("x,price,code\n1,1,1\nlots,1,1\n", r"wrong.csv, line 3: column 'x' .*'lots'.*--missing x=lots"),
+        ("x,price,code\n1,1,1\nlots,1,1\n", r"wrong.csv, line 3: column 'x' .*'lots'.*missing=.'x': .'lots'"),
     ):
         (tmp_path / "wrong.csv").write_text(text)
         with pytest.raises(TableError, match=message):

@@ -318,7 +318,7 @@ class FeaturePlan:
                 column.name,
                 odd,
                 f"column {column.name!r} contains {odd[:40]!r}, which is not a {column.kind}. Correct it, or pass "
-                f"missing={{{column.name!r}: [{odd[:40]!r}]}} (--missing {column.name}={odd[:40]}).",
+                f"`missing={{{column.name!r}: [{odd[:40]!r}]}}`.",
             )
         return numbers
 
@@ -520,6 +520,6 @@ def _column_from(entry: Mapping[str, Any]) -> ColumnPlan:
 def missing_message(gaps: Mapping[str, int]) -> str:
     """Return a message about missing values that the plan does not fill."""
     return (
-        f"values are missing in {join_counts(gaps)}. Pass impute='median' (--impute median) to fill them, or "
-        "impute='drop' (--impute drop) to leave their rows out. The setting of a saved model cannot be changed."
+        f"values are missing in {join_counts(gaps)}. Pass `impute='median'` to fill them, or `impute='drop'` to "
+        "leave their rows out. The setting of a saved model cannot be changed."
     )

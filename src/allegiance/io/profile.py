@@ -782,7 +782,7 @@ class _Column:
         if marks:
             mark = usual if usual in marks else marks[0]
             if len(marks) == 2 and self._ambiguous and not mark_known:
-                profile.remark = "with a decimal comma these would be different numbers: pass decimal=',' (--decimal ,)"
+                profile.remark = "with a decimal comma these would be different numbers: pass `decimal=','`"
             stats = self.readings[mark]
             if self._is_text and stats.whole and max(-stats.high.value, -stats.low.value) >= _EXACT:
                 profile.remark = "its whole numbers have more than 15 digits"
@@ -792,8 +792,8 @@ class _Column:
             return alive[0] if alive else None
         day = "." in self._first if dayfirst is None else dayfirst
         if dayfirst is None and self._ambiguous:
-            order, other = ("day", "monthfirst") if day else ("month", "dayfirst")
-            profile.remark = f"all dates are ambiguous; assuming {order} first (dayfirst={not day}, --dates {other})"
+            order = "day" if day else "month"
+            profile.remark = f"all dates are ambiguous; assuming {order} first (`dayfirst={not day}`)"
         return "dmy" if day else "mdy"
 
     def _finish_numbers(self, profile: ColumnProfile, reading: str, column: Any, share: float) -> None:

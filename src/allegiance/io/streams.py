@@ -480,7 +480,7 @@ def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
     most = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
     sample = rows.sample(max(n_clusters, min(most, _SAMPLE_NUMBERS // max(len(rows.names), 1))))
     if len(sample) < n_clusters:
-        wanted = f"n_clusters={n_clusters} (--clusters {n_clusters})"
+        wanted = f"`n_clusters={n_clusters}`"
         raise TableError(f"{rows.table.where} has {len(sample)} rows, fewer than {wanted}.")
     seed32 = int(stream(seed, *b"k-means start").integers(2**31))
     return sample, KMeans(n_clusters, n_init=10, random_state=seed32).fit(sample)
