@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from allegiance import __version__
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 from allegiance.cli._app import program
 from allegiance.influence import INFLUENCES
 from cli.command import INSTALLED, call, start

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from allegiance import __version__
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 
 from ._options import Features, Output, Reading, Trust, pick
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 
 from ._app import Run, finish, print_json, provenance, show
 from ._inputs import free_name, is_cells, open_input, read_cells

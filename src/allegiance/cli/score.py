@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 
 from . import _options as opt
 from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, is_beyond, print_json, provenance, with_options

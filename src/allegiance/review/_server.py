@@ -197,7 +197,7 @@ class Review:
         return self._result.audit(sample, answers)
 
     def answers(self, path: str, query: dict[str, str]) -> Any:
-        """Answer a request of the page; None for unknown paths."""
+        """Answer a request of the page to the server; None for unknown paths."""
         if path == "/state":
             return {**self._state(), "decisions": [_as_texts(d) for d in self.decisions], "names": self._log.names}
         if path == "/audit":
@@ -215,7 +215,7 @@ class Review:
         return None
 
     def act(self, path: str, message: dict[str, Any]) -> Any:
-        """Execute a command of the page, one at a time; None for unknown commands."""
+        """Execute a command that the page sends to the server, one at a time; None for unknown commands."""
         with self._lock:
             if path == "/decide":
                 return self._decide(message.get("row"), message.get("decision"), message.get("new_label"))
@@ -254,7 +254,7 @@ class Review:
         return {}
 
     def _recalculate(self) -> dict[str, Any]:
-        """Update the page with the trust after the audit."""
+        """Update the page that the server sends with the trust after the audit."""
         audit = self.audit
         if audit is None:
             raise ValueError("no random label of the audit has a decision yet: decide some first.")
@@ -286,7 +286,7 @@ class Review:
             return path.read_bytes()
 
     def table(self) -> Any:
-        """Return the user's own columns, then the corrected label, its name, and the scores, as an Arrow table."""
+        """Return the table that the server exports: the user's columns, corrected labels with names, and scores."""
         import pyarrow as pa
 
         inputs, final, labels = self._page.inputs, self._log.final, self.labels
