@@ -341,7 +341,7 @@ class AffinityFieldDisplay(_Map):
         if show_points:
             self._draw_points(ax, None, point_kw or {})
         side = "above" if np.nanmin(self.field) >= 0.5 else "below"
-        line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
+        line = "orange line: one half" if self.threshold_ is not None else f"{side} one half everywhere"
         note = f"{self._note}; points projected" if self._note else ""
         self._finish(ax, (f"{self._title} over the plane; {line}", note), show_labels)
         return self
