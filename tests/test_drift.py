@@ -379,7 +379,11 @@ class TestIntervals:
         moments = then.moments.copy()
         moments[:, 1, 2, 1] += 0.1 * size * then.spread()[1]
         moved = np.outer([1, -1, 0, 0, 0], [round(10_000 * size), 0])
-        changes = [{"counts": counts + moved}, {"moments": moments}, {"counts": counts + [0, round(1_250 * size)]}]
+        changes = [
+            {"counts": counts + moved},
+            {"moments": moments},
+            {"counts": counts + np.array([0, round(1_250 * size)])},
+        ]
         comparisons = [compare_profiles(scorer, then, replace(then, **change)) for change in changes]
         assert [comparison.findings[0].kind for comparison in comparisons if comparison.drifted] == kinds
         lucky = replace(then, counts=counts * [1, 0])
