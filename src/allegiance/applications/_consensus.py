@@ -193,6 +193,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         return _nearest(nearness, self.lift_gram_, self.centers_)
 
     def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> IntArray:
+        """Return the group (m,) of each lift in the consensus, by k-means or linkage."""
         if self.method == "hac":
             return _group_by_linkage(gram, weights, n_groups)
         return _group_by_kmeans(gram, weights, n_groups, stream(seed, *b"lifts"))
@@ -206,7 +207,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 def _assign(
     nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the clusters of points (n,) and lifts (m,), -1 if left empty, and the centers (k, m) of the groups."""
+    """Return the consensus clusters of points (n,) and lifts (m,), -1 if empty, and the centers (k, m) of groups."""
     centers = np.zeros((int(groups.max()) + 1, groups.size))
     centers[groups, np.arange(groups.size)] = weights
     centers /= centers.sum(axis=1, keepdims=True)
@@ -219,13 +220,13 @@ def _assign(
 
 
 def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> IntArray:
-    """Return the number (n,) of the center nearest to each point: the least |c|² - 2 <x, c>."""
+    """Return the number (n,) of the consensus center nearest to each point: the least |c|² - 2 <x, c>."""
     squares = ((centers @ gram) * centers).sum(axis=1)
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
 
 
 def _accept_sparse(clusterings: Any) -> bool:
-    """Return whether all clusterers among ``clusterings`` accept sparse data."""
+    """Return whether all clusterers of a consensus accept sparse data."""
     each = clusterings.values() if isinstance(clusterings, Mapping) else clusterings
     if each is None or not hasattr(each, "__iter__"):
         return True
@@ -234,7 +235,7 @@ def _accept_sparse(clusterings: Any) -> bool:
 
 
 def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = False) -> dict[str, AnyArray]:
-    """Cluster X (n, d) by k-means and by single, average, complete and Ward linkage."""
+    """Cluster X (n, d) for a consensus by k-means and by single, average, complete and Ward linkage."""
     n = X.shape[0]
     if n > MAX_ROWS:
         raise ValueError(
@@ -254,7 +255,7 @@ def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = Fa
 
 
 def _condensed_distances(X: Rows) -> FloatArray:
-    """Return the distances of rows i < j, row after row, as SciPy's linkage reads them."""
+    """Return the distances of rows i < j, row after row, for the linkages that a consensus combines by default."""
     with np.errstate(over="ignore", invalid="ignore"):
         distances = squareform(euclidean_distances(X), checks=False) if is_sparse(X) else pdist(dense(X))
     if not np.isfinite(distances).all():
@@ -263,7 +264,7 @@ def _condensed_distances(X: Rows) -> FloatArray:
 
 
 def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
-    """Return the labels (n,) that a clustering gives the rows of X."""
+    """Return the labels (n,) that a clustering of the consensus gives the rows of X."""
     if callable(clustering) and not hasattr(clustering, "fit"):
         return cluster(as_clusterer(clustering), X)
     if not hasattr(clustering, "fit"):
