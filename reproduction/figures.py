@@ -12,6 +12,7 @@ import numpy as np
 
 from allegiance.geometry import sample_polytope
 from reproduction.datasets import FloatArray
+from reproduction.walks import cell_walls
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
 
@@ -84,9 +85,7 @@ def draw_samples(
     query: Any, sites: FloatArray, lower: Any, upper: Any, n_samples: int, random_state: int
 ) -> tuple[Any, FloatArray]:
     """Draw samples of hit-and-run in the territory of a point; return the axes and the samples (n, 2)."""
-    normals = np.vstack([2.0 * (sites - query), np.eye(2), -np.eye(2)])
-    offsets = np.concatenate([(sites**2).sum(axis=1) - query @ query, np.asarray(upper), -np.asarray(lower)])
-    samples = sample_polytope(normals, offsets, n_samples, random_state=random_state)
+    samples = sample_polytope(*cell_walls(sites, query, lower, upper), n_samples, random_state=random_state)
     owners = ((samples[:, None, :] - sites) ** 2).sum(axis=2).argmin(axis=1)
     ax = draw_diagram(sites, np.zeros(len(sites)), lower, upper)
     ax.scatter(*samples.T, s=5, c=[COLORS[i % len(COLORS)] for i in owners], zorder=3)

@@ -178,8 +178,6 @@ EXPERIMENTS = (
     "reduction",
     "readings",
 )
-#: Experiments that measure time run alone.
-TIMED = ("running-times", "growth")
 
 
 class Outcome(NamedTuple):
@@ -232,13 +230,10 @@ def run_paper(
         name: run(name, n_seeds, setup) for name in EXPERIMENTS if run.check_call_in_cache(name, n_seeds, setup)
     }
     waiting = [name for name in names if name not in outcomes]
-    for group in ([name for name in waiting if name not in TIMED], [name for name in waiting if name in TIMED]):
-        tasks = (joblib.delayed(_run_or_skip)(run, name, n_seeds, setup) for name in group)
-        results = parallel(tasks) if group and group[0] not in TIMED else (f(*a, **k) for f, a, k in tasks)
-        for outcome in results:
-            outcomes[outcome.name] = outcome
-            announce(f"{outcome.name}: {outcome.skipped or f'{outcome.seconds:.0f} s'}")
-            write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
+    for outcome in parallel(joblib.delayed(_run_or_skip)(run, name, n_seeds, setup) for name in waiting):
+        outcomes[outcome.name] = outcome
+        announce(f"{outcome.name}: {outcome.skipped or f'{outcome.seconds:.0f} s'}")
+        write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
     write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
     return [outcomes[name] for name in names]
 

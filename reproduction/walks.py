@@ -1,4 +1,4 @@
-"""Random walks in the cells of many points at once, in all coordinates: no reduction to the span of the centers.
+"""The cell of a point, and random walks in the cells of many points at once, without reduction to the centers' span.
 
 The cell of x among the centers is {z: <z, c_i - x> <= (|c_i|² - |x|²) / 2 for all i}, inside a region. A walk starts at
 x. The owner of a place z of the cell is the center nearest to it, which is the one with the smallest slack.
@@ -6,9 +6,18 @@ x. The owner of a place z of the cell is the center nearest to it, which is the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from reproduction.datasets import FloatArray
+
+
+def cell_walls(sites: FloatArray, x: FloatArray, lower: Any, upper: Any) -> tuple[FloatArray, FloatArray]:
+    """Return A and b of the cell {z: A z <= b} of ``x`` (d,) among the sites (k, d), inside a box."""
+    eye = np.eye(x.size)
+    A = np.vstack([2.0 * (sites - x), eye, -eye])
+    return A, np.concatenate([(sites**2).sum(axis=1) - x @ x, np.asarray(upper), -np.asarray(lower)])
 
 
 def shares_in_ball(

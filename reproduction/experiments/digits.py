@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.cluster import KMeans
-from sklearn.metrics import roc_auc_score
 
 from allegiance import AffinityResult, affinity
 from reproduction.datasets import AnyArray, DataSet, FloatArray, load
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, percent_spread, spread
+
+from ._clustered import Clustered, cluster
 
 #: The digits whose most and least trusted example is drawn: the pairs that the paper calls similar.
 SHOWN = (4, 9, 0, 6)
@@ -21,16 +21,16 @@ DECILES = 10
 
 class _Run(NamedTuple):
     result: AffinityResult
-    wrong: AnyArray
-    """(n,) whether the digit is not the one that most points of its cluster are."""
+    case: Clustered
 
 
 def run(setup: Setup) -> Section:
     """Cluster with k-means, draw the extremes, count errors by confidence."""
     data = load("MNIST test data")
-    runs = [_cluster(data, seed) for seed in setup.seeds]
+    cases = [cluster(data, seed, len(data.X)) for seed in setup.seeds]
+    runs = [_Run(affinity(data.X, c.labels, random_state=c.seed, influence="euclidean"), c) for c in cases]
     errors = np.array([_error_by_decile(run) for run in runs])
-    auroc = [float(roc_auc_score(run.wrong, -run.result.affinity.max(axis=1))) for run in runs]
+    auroc = [run.case.auroc(run.result.affinity) for run in runs]
     high, low = _extremes(runs[0].result, data.reference)
     rows = tuple((_decile(i), percent_spread(errors[:, i])) for i in range(DECILES))
     ratio = float(errors[:, 0].mean() / errors[:, -1].mean())
@@ -64,19 +64,9 @@ def run(setup: Setup) -> Section:
     )
 
 
-def _cluster(data: DataSet, seed: int) -> _Run:
-    labels = KMeans(data.n_clusters, n_init=1, random_state=seed).fit_predict(data.X)
-    counts = np.zeros((data.n_clusters, 10), np.int64)
-    np.add.at(counts, (labels, data.reference), 1)
-    return _Run(
-        affinity(data.X, labels, random_state=seed, influence="euclidean"),
-        counts.argmax(axis=1)[labels] != data.reference,
-    )
-
-
 def _error_by_decile(run: _Run) -> FloatArray:
     order = np.argsort(run.result.affinity.max(axis=1), kind="stable")
-    return np.array([run.wrong[part].mean() for part in np.array_split(order, DECILES)])
+    return np.array([run.case.wrong[part].mean() for part in np.array_split(order, DECILES)])
 
 
 def _decile(index: int) -> str:

@@ -12,6 +12,7 @@ from allegiance import AffinityScorer, affinity
 from allegiance.geometry import sample_polytope
 from reproduction.datasets import DataSet, FloatArray, load_available
 from reproduction.framework import Check, Finding, Section, Setup, Table, compare_numbers, seconds_spread, spread
+from reproduction.walks import cell_walls
 
 #: Seconds and error as the paper prints them.
 PAPER = {
@@ -103,10 +104,8 @@ def _walked(centers: FloatArray, X: FloatArray, x: FloatArray, seed: int) -> Flo
     """Return the affinities (k,) of one point by the paper's own algorithm, in the default box."""
     low, high = np.minimum(X.min(axis=0), centers.min(axis=0)), np.maximum(X.max(axis=0), centers.max(axis=0))
     margin = 0.1 * (high - low)
-    eye = np.eye(x.size)
-    A = np.vstack([2.0 * (centers - x), eye, -eye])
-    b = np.concatenate([(centers**2).sum(axis=1) - x @ x, high + margin, margin - low])
-    z = sample_polytope(A, b, SAMPLES, burn_in=BURN_IN, random_state=seed)
+    walls = cell_walls(centers, x, low - margin, high + margin)
+    z = sample_polytope(*walls, SAMPLES, burn_in=BURN_IN, random_state=seed)
     owner = ((z[:, None, :] - centers) ** 2).sum(axis=2).argmin(axis=1)
     return np.bincount(owner, minlength=centers.shape[0]) / SAMPLES
 

@@ -49,10 +49,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     estimator
-        A clusterer, cloned and fitted by :meth:`fit`; wrap a fitted one in
-        :class:`~sklearn.frozen.FrozenEstimator` to keep it as it is. If it is a pipeline that ends in a clusterer,
-        points are scored after its transformers, where the clusters are. None if labels are passed to :meth:`fit`, or
-        ``centers`` are given.
+        A clusterer, cloned and fitted by :meth:`fit`; wrap a fitted one in :class:`~sklearn.frozen.FrozenEstimator` to
+        keep it as it is. If it is a pipeline that ends in a clusterer, points are scored after its transformers, in the
+        space that is clustered. None if you pass labels to :meth:`fit`, or ``centers``.
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.
     influence
@@ -65,7 +64,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         per volume of spread; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
         squared distance.
     representative
-        What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
+        The point that represents a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its
+        points).
     domain
         Where volume is measured: "box" around the data, "ball" around the representatives, "space", all of it; or an
         object of ``allegiance.domains``.
@@ -83,7 +83,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Seed, generator, or None for a new seed at each fit. Sampling only adds numerical error, so the default seed is
         fixed and repeated fits agree.
     verbose
-        Whether to show progress on standard error, or a callback that receives it.
+        Whether to show progress on standard error, or a callback for progress snapshots.
 
     Attributes
     ----------
@@ -380,24 +380,24 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         top: int | None = None,
         details: bool = False,
     ) -> Any:
-        """Score Arrow data, as Spark, DuckDB and Polars pass it on. ``docs/distributed.md`` has examples.
+        """Score Arrow data, such as batches from Spark, DuckDB or Polars. ``docs/distributed.md`` has examples.
 
-        It keeps nothing between calls, may be called from several threads at once, and gives the scores of
-        :meth:`affinity` to the last bit, however rows are cut into batches. Needs the extra ``io``.
+        Nothing is kept between calls, several threads may call it at once, and the scores equal those of
+        :meth:`affinity` to the last bit, whatever the batches. Needs the extra ``io``.
 
         Parameters
         ----------
         data
-            A ``pyarrow.RecordBatch`` or ``Table``, or anything that offers itself as one by Arrow's C interface. One
-            without rows gives the columns of the result and their types.
+            A ``pyarrow.RecordBatch`` or ``Table``, or any object with Arrow's C interface. Without rows, the result
+            shows its columns and their types.
         columns
             The columns that hold the features; by default those of the fit, by name, or if they had no names all but
             ``keep`` and ``labels``.
         keep
-            Columns to carry over, such as identifiers; or a mapping that says what they are called in the result.
+            Columns to carry over, such as identifiers; or a mapping to their names in the result.
         labels
-            The column that holds the labels of the clustering the scorer was fitted to, -1 for noise. By default
-            points are new, and get the label of the estimator or of the nearest cluster.
+            The column with the labels of the clustering the scorer was fitted to, -1 for noise. By default points are
+            new, and get the label of the estimator or of the nearest cluster.
         top
             With ``details``, only this many of the largest affinities of each row, and their clusters.
         details
@@ -406,7 +406,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         pyarrow.RecordBatch or pyarrow.Table
-            One row for each, as ``data`` came.
+            One row of scores per row, of the same type as ``data``.
         """
         from .io.batches import score_arrow
 
@@ -455,8 +455,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def keep_baseline(self, X: Any) -> Self:
         """Keep the profile of a first period, to compare later ones with; it is saved with the scorer.
 
-        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use it. It holds counts, means and quantiles
-        of features, but no rows.
+        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use it. It contains counts, means and
+        quantiles of features, but no rows.
 
         Parameters
         ----------
@@ -469,10 +469,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def to_dict(self) -> dict[str, Any]:
         """Return everything that scoring needs, as plain values and arrays.
 
-        It holds no training data, except that an exact kernel is a sum over the points of the fit, and that trust needs
-        the distances of some members from their representatives. Of a pipeline it holds the transformers, if all are
-        known to this package, and of the clusterer what labels new points if that is k-means or a Gaussian mixture;
-        after :meth:`from_dict` others are replaced by the nearest representative. ``labels_`` are left out.
+        It contains no training data, with two exceptions: an exact kernel is a sum over the points of the fit, and
+        trust needs the distances of some members from their representatives. The transformers of a pipeline are
+        included if this package knows all of them. K-means and Gaussian mixtures keep what they need to label new
+        points; after :meth:`from_dict`, other clusterers are replaced by the nearest representative. ``labels_`` is
+        left out.
         """
         from .io.saved import encode_scorer
 
@@ -486,7 +487,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         state
-            What :meth:`to_dict` returned.
+            The result of :meth:`to_dict`.
         """
         from .io.saved import decode_scorer
 

@@ -47,7 +47,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     n_clusters
         The number of clusters.
     influence
-        What divergence: "kl", "itakura-saito" or "logistic"; or an object such as ``KL(smoothing=0.5)`` for counts with
+        The divergence: "kl", "itakura-saito" or "logistic"; or an object such as ``KL(smoothing=0.5)`` for counts with
         zeros, or ``Bregman`` for a divergence of your own.
     init
         "k-means++", which draws starting centers that diverge from each other, or the centers (n_clusters, d).

@@ -241,7 +241,10 @@ def drivers(
     classes, codes = classes[order], np.argsort(order)[codes]
     separation = features.separation(codes, sizes[order])
     shares = features.shares(separation)
-    rule, used, fidelity = _fit_rule(features, codes, classes, separation, place)
+    # The rule names the columns that the plan would keep of several with the same information.
+    duplicates = [one.columns[1:] for one in getattr(plan, "findings", ()) if one.kind == "duplicates"]
+    spare = [name for names in duplicates for name in names]
+    rule, used, fidelity = _fit_rule(features, codes, classes, separation, place, spare)
     result = Drivers(shares, rule, used, fidelity, (), like)
     kept = None if plan is None else {one.columns[0] for one in plan.findings if one.kind == "duplicates"}
     flags = _flags(result, features, codes, classes, ids[rows], kept)
@@ -453,13 +456,22 @@ def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bo
 
 
 def _fit_rule(
-    features: _Features, codes: IntArray, classes: AnyArray, separation: FloatArray, place: FloatArray
+    features: _Features,
+    codes: IntArray,
+    classes: AnyArray,
+    separation: FloatArray,
+    place: FloatArray,
+    spare: Sequence[str],
 ) -> tuple[str, tuple[str, ...], float]:
-    """Return the text, the columns and the cross-validated fidelity of the smallest tree that reproduces the labels."""
+    """Return the text, the columns and the cross-validated fidelity of the smallest tree that reproduces the labels.
+
+    It does not use the columns ``spare``.
+    """
     from sklearn.tree import DecisionTreeClassifier
 
     mean, std = features.moments
-    useful = np.flatnonzero(std > 0)
+    is_spare = {place for one in features.columns if one.name in spare for place in range(std.size)[one.places]}
+    useful = np.array([place for place in np.flatnonzero(std > 0) if place not in is_spare], dtype=np.intp)
     ratio = separation[useful] / std[useful] ** 2
     chosen = np.sort(useful[np.argsort(-ratio, kind="stable")[:_MAX_TREE_COLUMNS]])
     if not chosen.size:
@@ -679,8 +691,8 @@ def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[
 def duplicates_text(names: Sequence[str]) -> str:
     """Return a sentence about drivers with the same information."""
     first, *others = (join_names([name]) for name in names)
-    verb, times = ("says", "twice") if len(others) == 1 else ("say", f"{len(names)} times")
-    return f"{join_names(others, 4)} {verb} nearly the same as {first}, so this information counts {times}."
+    verb, times = ("repeats", "twice") if len(others) == 1 else ("repeat", f"{len(names)} times")
+    return f"{join_names(others, 4)} nearly {verb} {first}, so this information counts {times}."
 
 
 def quote_option(option: str, names: Iterable[str]) -> str:

@@ -174,7 +174,7 @@ class TestWhatIsRepeated:
         towns = OneHotEncoder(sparse_output=False)
         columns = make_column_transformer((StandardScaler(), ["a", "b"]), (towns, ["town"]))
         result = trust(frame, clusterer=make_pipeline(columns, KMeans(4, n_init=3)), n_resamples=4)
-        assert "Pipeline" in result.summary().note
+        assert "with ColumnTransformer -> KMeans(n_clusters=4, n_init=3)," in result.summary().note
         assert 0.3 < result.replication <= 1.0
 
     def test_a_bare_clusterer_behind_the_transformers_of_a_pipeline(self):

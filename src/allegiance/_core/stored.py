@@ -97,10 +97,10 @@ class Array:
     def _check_range(self, value: AnyArray, name: str) -> None:
         """Raise ValueError if numbers of a stored array are out of range."""
         if value.dtype.kind == "f" and not (np.isnan(value).sum() == 0 if self.infinite else np.isfinite(value).all()):
-            raise ValueError(f"{name} holds NaN{'' if self.infinite else ' or infinity'}.")
+            raise ValueError(f"{name} contains NaN{'' if self.infinite else ' or infinity'}.")
         if value.size and not (self.low <= value.min() and value.max() <= self.high):
             limits = f"{value.min()} to {value.max()}"
-            raise ValueError(f"{name} holds numbers from {limits}, which must be from {self.low} to {self.high}.")
+            raise ValueError(f"{name} contains numbers from {limits}, which must be from {self.low} to {self.high}.")
 
 
 def _labels(value: dict[str, Any], name: str) -> AnyArray:

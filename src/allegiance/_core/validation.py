@@ -119,11 +119,11 @@ def require(module: str, extra: str, caller: str) -> Any:
 _SMALLEST, _LARGEST = 1e-70, 1e70
 #: Messages about columns without numbers.
 _UNUSABLE = {
-    "text": "X holds text in {}: encode it as numbers, as with OneHotEncoder, or drop it.",
-    "dates": "X holds dates in {}: turn them into numbers, such as days since the first one, or drop them.",
+    "text": "X contains text in {}: encode it as numbers, as with OneHotEncoder, or drop it.",
+    "dates": "X contains dates in {}: turn them into numbers, such as days since the first one, or drop them.",
     "missing": "X has missing values (NaN) in {}: impute them before clustering, as with SimpleImputer, or drop these "
     "rows.",
-    "infinite": "X holds infinite numbers in {}: replace them, or drop these rows.",
+    "infinite": "X contains infinite numbers in {}: replace them, or drop these rows.",
 }
 #: Largest count: exact as a float, and small multiples of it still fit into 64 bits.
 _MAX_COUNT = 2**53
@@ -140,10 +140,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
     _refuse_containers(X)
     try:
         if _has_dates(X):  # scikit-learn would read them as nanoseconds
-            raise TypeError("X holds dates: turn them into numbers.")
+            raise TypeError("X contains dates: turn them into numbers.")
         if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise ValueError(
-                "Complex data not supported: X holds complex numbers. Use their real and imaginary parts as columns."
+                "Complex data not supported: X contains complex numbers. Use their real and imaginary parts as columns."
             )
         with np.errstate(over="ignore", invalid="ignore"):
             take = partial(

@@ -207,7 +207,7 @@ def compare_clusterings(
         The scorer to use, with calibration and without an estimator or centers. By default
         ``AffinityScorer(influence="within", calibration=20)``.
     verbose
-        Whether to show progress over the candidates, or a callback that receives it.
+        Whether to show progress over the candidates, or a callback for progress snapshots.
 
     Returns
     -------

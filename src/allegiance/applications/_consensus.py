@@ -50,7 +50,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     The lift of a cluster is the sum of its points in the feature space of a kernel, divided by its length. The lifts of
     all clusters of all clusterings, each with the weight ``|C| / n``, are themselves clustered, and each point goes to
     the center nearest to its own lift. This is the spatially aware consensus of Raman, Phillips and Venkatasubramanian
-    (2011) as we understand it. :func:`validate_consensus` checks whether it is better than they are.
+    (2011) as we understand it. :func:`validate_consensus` checks whether the consensus replicates better than the
+    clusterings.
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         A list, or a dictionary by name, of labels (n,), of clusterers, which are cloned and fitted, of functions from X
         to labels, and of fitted clusterers, which predict X, or if they cannot give their ``labels_``.
         ``sklearn.base.clone`` unfits clusterers in a list; :class:`~sklearn.frozen.FrozenEstimator` keeps them. By
-        default k-means and single, average, complete and Ward linkage, each with ``n_clusters`` clusters: these hold
-        the distances of all pairs, 16 bytes each, and refuse more than 20,000 rows. Noise points (-1) have no cluster
-        there, but get one in the consensus.
+        default k-means and single, average, complete and Ward linkage, each with ``n_clusters`` clusters: linkage needs
+        the distances of all pairs, 16 bytes each, so this default is limited to 20,000 rows. Noise points (-1) have no
+        cluster there, but get one in the consensus.
     n_clusters
         The number of clusters of the consensus.
     method
@@ -71,7 +72,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
         approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
     random_state
-        Seed, generator, or None for a new seed at each fit. Clusterers of yours have their own.
+        Seed, generator, or None for a new seed at each fit. Your own clusterers keep their seeds.
     n_jobs
         Threads for distances and kernel values; None or -1 for all cores. The result does not depend on it.
     verbose
@@ -273,7 +274,7 @@ def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
     labels = np.asarray(getattr(clustering, "labels_", ()))
     if labels.shape != (n_rows,):
         raise ValueError(
-            f"{where} is fitted to other data than the {n_rows} rows of X, and cannot predict: pass it unfitted."
+            f"{where} was fitted to data other than the {n_rows} rows of X and cannot predict: pass it unfitted."
         )
     return labels
 

@@ -52,9 +52,9 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
 
     *Birth*: the objective is the sum of squared distances of all points, absorbed or current, from their centroids. One
     step of single-swap local search gives the points of one cluster to the nearest other one, and founds a cluster at
-    the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws
-    seeds. The step is taken only if the objective falls. A cluster that is empty, or whose points another can take
-    over at little cost, thus moves to where rows are badly served. Its label then means something else, which
+    the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws seeds.
+    The step is taken only if the objective falls. A cluster that is empty, or whose points another can take over at
+    little cost, thus moves to rows that are far from all centroids. Its label then means something else, which
     ``n_births_`` shows.
 
     Parameters
@@ -64,34 +64,34 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     init_size
         How many rows to wait for before the first clusters; None for 20 times ``n_clusters``.
     max_pending
-        Most rows that may wait; None for no limit. When there are more, the surplus is absorbed into the nearest
-        clusters, rows within the distance above first, and among them those with the largest affinity first;
-        ``n_forced_`` counts them. The limit holds from the first clusters on.
+        Maximum number of waiting rows; None for no limit. The surplus is absorbed into the nearest clusters, rows
+        within the distance above first, and among them those with the largest affinity first; ``n_forced_`` counts
+        them. The limit applies once there are clusters.
     n_jobs
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
     random_state
         Seed, generator, or None for a new seed for each stream.
     verbose
-        Whether to show progress on standard error, or a callback that receives it.
+        Whether to show progress on standard error, or a callback for progress snapshots.
 
     Attributes
     ----------
     cluster_centers_
-        (n_clusters, d) centroids of the points absorbed so far. Not there before the first clusters are.
+        (n_clusters, d) centroids of the points absorbed so far; missing until there are clusters.
     counts_
         (n_clusters,) number of points absorbed into each.
     inertia_
         Sum of the squared distances of the points absorbed from the centroids of their clusters.
     pending_
-        (m, d) rows that wait, in the order in which they came.
+        (m, d) waiting rows, in order of arrival.
     n_iter_
         Iterations of k-means for the first clusters.
     n_batches_, n_samples_seen_
-        How many batches and rows came.
+        Number of batches and rows received.
     n_births_
         Number of clusters moved elsewhere.
     n_forced_
-        How many rows were absorbed because more than ``max_pending`` waited.
+        Number of rows absorbed because more than ``max_pending`` were waiting.
     labels_
         (n,) number of the nearest centroid of each row. After :meth:`fit` only: a stream keeps no rows to label; call
         :meth:`predict` on them.
@@ -100,7 +100,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
 
     See Also
     --------
-    ActiveKMeans : For data that are there at once.
+    ActiveKMeans : For data that is available all at once.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
         """Take the next batch of the stream.
 
-        If it fails, the model is as before.
+        If this fails, the model is unchanged.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
-        """Forget the stream so far, take X as the only batch, and assign what waits.
+        """Start again with X as the only batch, and assign all waiting rows.
 
         Parameters
         ----------
@@ -292,8 +292,8 @@ class StreamState:
         if state.clusters is None:
             if _n_distinct(state.pending) < rules.n_clusters:
                 raise ValueError(
-                    f"n_clusters={rules.n_clusters} clusters need that many distinct points, but the n_samples="
-                    f"{state.pending.shape[0]} rows of X so far have fewer: pass more, or set n_clusters lower."
+                    f"n_clusters={rules.n_clusters} needs at least as many distinct points, but the n_samples="
+                    f"{state.pending.shape[0]} rows of X so far have fewer: pass more rows, or lower n_clusters."
                 )
             state = state._started(state.pending, rules)
         assert state.clusters is not None

@@ -34,14 +34,13 @@ _ADVANTAGE_TIE = 0.05
 _UNLUCKY = 0.1
 _CAVEAT = (
     "The suggestion is the finest clustering that replicates as well as any other on subsamples. It is a hint, not a "
-    "test: fewer clusters nearly always replicate better, the clusterer is taken as right, and of groups within groups "
-    "the suggestion is the finest that is as stable."
+    "test: coarse clusterings nearly always replicate better, and the result depends on the clusterer."
 )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StabilityCurve(CardMixin):
-    """Replication above chance against a parameter of the clusterer, of the data and of data without clusters.
+    """Replication above chance against a parameter of the clusterer, for the data and for unclustered data.
 
     Attributes
     ----------
@@ -65,7 +64,7 @@ class StabilityCurve(CardMixin):
 
     See Also
     --------
-    allegiance.stability_curve : What returns it, with an example.
+    allegiance.stability_curve : Returns it, with an example.
     """
 
     values: AnyArray
@@ -401,7 +400,7 @@ def dense_rows(X: Any) -> FloatArray:
 def _check_values(values: Any, numbers_of_clusters: bool, n_rows: int) -> AnyArray:
     """Return the values of the parameter that a stability curve tries, ascending."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
-        raise TypeError(f"values must be some numbers, such as range(2, 11), got {values!r}.")
+        raise TypeError(f"values must be a sequence of numbers, such as range(2, 11), got {values!r}.")
     tried = sorted(set(values))
     if not tried:
         raise ValueError("values is empty: pass at least one value.")

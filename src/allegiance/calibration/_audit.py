@@ -164,7 +164,7 @@ class Audit:
             wrong = int((~self.right).sum())
             return (
                 f"{wrong:,} of {self.right.size:,} reviewed labels are wrong. None of them was drawn at random, so "
-                "they are not representative: review some labels of audit_sample(60) (--audit 60)."
+                "they are not representative: review some labels of audit_sample(60)."
             )
         low, high = (100 * value for value in self.interval)
         text = f"{100 * self.share_right:.0f}% of the labels are right (95% interval: {low:.0f}-{high:.0f}%), from "
@@ -286,7 +286,7 @@ def _check_rows(numbers: IntArray, ranking: FloatArray) -> None:
     if numbers.min() < 0 or numbers.max() >= ranking.size:
         raise ValueError(f"rows must be between 0 and {ranking.size - 1}, got {numbers.min()} to {numbers.max()}.")
     if np.unique(numbers).size < numbers.size:
-        raise ValueError("rows contains a row twice: give one answer for each.")
+        raise ValueError("rows contains a row twice: give one answer per row.")
     if np.isnan(ranking[numbers]).any():
         raise ValueError(
             f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."

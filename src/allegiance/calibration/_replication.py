@@ -394,8 +394,8 @@ def _summarize(
     matched = held_out & np.array([matches(codes, labels) for labels in new])
     if not held_out.any():
         raise ValueError(
-            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was held out of any of "
-            f"{len(new)} subsamples. Pass a larger n_resamples (--resamples)."
+            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and all {len(new)} subsamples contain "
+            "every one of them. Pass a larger `n_resamples=`."
         )
     times = held_out.sum(axis=0)
     rate = matched.sum(axis=0) / np.maximum(times, 1)

@@ -102,6 +102,16 @@ def kmeans_stand_in(rows: Rows, codes: IntArray, n_total: int) -> StandIn:
         return replace(search.judge(next(search._kmeans()))[0], reproduces=False)
 
 
+def _clusterer_name(clusterer: Any) -> str:
+    """Return a clusterer with its parameters, or the steps of a pipeline; long texts are cut to the class name."""
+    from sklearn.pipeline import Pipeline
+
+    steps = [step for _, step in clusterer.steps] if isinstance(clusterer, Pipeline) else [clusterer]
+    texts = [" ".join(repr(step).split()) for step in steps]
+    short = [text if len(text) <= 100 else type(step).__name__ for text, step in zip(texts, steps, strict=True)]
+    return " -> ".join(short)
+
+
 def refit_known(
     clusterer: Any, rows: Any, codes: IntArray, *, n_total: int, max_rows: int, weights: FloatArray | None = None
 ) -> StandIn:
@@ -114,7 +124,7 @@ def refit_known(
     if is_pairwise(clusterer):
         search.few = rows[:max_rows, :max_rows]
     search.weights = None if weights is None else weights[:max_rows]
-    name = " ".join(repr(clusterer).split())
+    name = _clusterer_name(clusterer)
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

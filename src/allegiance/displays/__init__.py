@@ -22,12 +22,12 @@ __all__ = [
 
 
 class ResultPlots:
-    """What ``result.plot`` is: calling it draws the profile, its methods draw the others.
+    """Plots of a result: calling ``result.plot`` draws the profile, its methods draw the others.
 
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class ResultPlots:
         self._result = result
 
     def profile(self, *, ax: Any = None, **settings: Any) -> AffinityProfileDisplay:
-        """Draw the labels of each cluster, sorted by trust: the usual picture.
+        """Draw the labels of each cluster, sorted by trust.
 
         Parameters are those of :class:`AffinityProfileDisplay`, and axes to draw on.
         """
@@ -56,14 +56,14 @@ class ResultPlots:
         Parameters
         ----------
         X
-            (n, 2) coordinates, or (n, d) data whose principal axes make the map; by default the affinities.
+            (n, 2) coordinates, or (n, d) data whose principal axes make the map; without it, the affinities are used.
         ax, cmap, **settings
             Axes to draw on, by default those of a new figure, the color map, and as in :class:`AffinityMapDisplay`.
         """
         return AffinityMapDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 
     def flow(self, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> FlowDisplay:
-        """Draw which clusters the labels that are not firm are confused with.
+        """Draw which clusters are confused: labels that are not firm, by label and rival.
 
         Parameters are those of :class:`FlowDisplay`, axes to draw on, and the color map.
         """

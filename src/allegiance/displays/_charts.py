@@ -47,7 +47,7 @@ class AffinityProfileDisplay(ResultDisplay):
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     names
         Names of clusters by label, which are shown with the labels.
 
@@ -101,7 +101,7 @@ class AffinityProfileDisplay(ResultDisplay):
                 0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=outlined(ax, 3.0)
             )
         self._name_bands(ax, names, tops + heights / 2.0, font)
-        ax.set_ylabel("cluster (bands as high as it is large)" if by_size else "cluster (bands of equal height)")
+        ax.set_ylabel("cluster (height shows its size)" if by_size else "cluster (equal heights)")
         return self
 
     def frame(self) -> Any:
@@ -173,7 +173,7 @@ class FlowDisplay(ResultDisplay):
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`, with at least two clusters.
     which
         Count only "weak" points, which are noise and labels that are not firm, or "all".
     names
@@ -307,7 +307,7 @@ class StabilityCurveDisplay:
     Parameters
     ----------
     curve
-        What :func:`allegiance.stability_curve` returns.
+        The result of :func:`allegiance.stability_curve`.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class GalleryDisplay(ResultDisplay):
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     X
         (n, height, width) or (n, height, width, 3) images, or (n, d) the data that was scored.
     image_shape

@@ -148,7 +148,7 @@ class AffinityMapDisplay(_Map):
         The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     X
         (n, 2) coordinates, or (n, d) data whose two principal axes make the map, standardized for
-        ``influence="within"``; without it the affinities take its place.
+        ``influence="within"``; without it, the affinities are used.
     projection
         (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
     which
@@ -159,7 +159,7 @@ class AffinityMapDisplay(_Map):
 
     See Also
     --------
-    AffinityFieldDisplay : Affinity at every place of a plane.
+    AffinityFieldDisplay : Affinity at every position of a plane.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class AffinityMapDisplay(_Map):
             rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
             check_length(rows, len(result))
             if rows.shape[1] < 2:
-                raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
+                raise ValueError("a map needs at least two columns. Pass projection=, an (n, 2) array of coordinates.")
             if X is not None and rows.shape[1] > 2 and result._measurement.influence.startswith("within"):
                 rows = standardize(rows)  # closeness takes no notice of units
             plane = _principal_plane(rows) if X is None else _choose_plane(rows, getattr(X, "columns", None), None)
@@ -227,13 +227,12 @@ class AffinityMapDisplay(_Map):
 
 
 class AffinityFieldDisplay(_Map):
-    """Trust, the largest affinity or the affinity to one cluster, at every place of a plane.
+    """Trust, the largest affinity or the affinity to one cluster, at every position of a plane.
 
     With more than two features the plane goes through the mean of X along its two principal axes, or along two
-    ``features``. Every place of the picture is scored as the point of the space that it is. Only the points, which lie
-    before and behind the plane, are projected on it. With a pipeline, the plane is one of the transformed space. Of the
-    largest affinity, ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second, lower is
-    brighter.
+    ``features``. Every position of the picture is scored as a point of that plane; only the data points are projected
+    onto it. With a pipeline, the plane lies in the transformed space. For the largest affinity, ``kind="contour"`` and
+    ``kind="heat"`` are the two pictures of the paper; in the second, lower is brighter.
 
     Parameters
     ----------
@@ -244,11 +243,11 @@ class AffinityFieldDisplay(_Map):
     labels
         (n,) their labels; by default those that the scorer gives to new points.
     which
-        As for :class:`AffinityMapDisplay`; "trust" is that of the label that a point there would get.
+        As for :class:`AffinityMapDisplay`; "trust" is the trust of the label that a point at that position would get.
     features
         Two features, by number or name: a slice along them.
     resolution
-        Places of the grid along each axis.
+        Number of grid positions along each axis.
     names
         Names of clusters by label, which are shown with the labels.
 
@@ -281,7 +280,7 @@ class AffinityFieldDisplay(_Map):
             )
         check_is_fitted(scorer)
         if check_count(resolution, "resolution") < 2:
-            raise ValueError("resolution must be at least 2: one place makes no map.")
+            raise ValueError("resolution must be at least 2.")
         fitted = scorer.fitted_
         if not fitted.influence.takes_points:
             raise ValueError("AffinityFieldDisplay scores the places of a plane, which Kernel('precomputed') cannot.")
@@ -342,9 +341,9 @@ class AffinityFieldDisplay(_Map):
         if show_points:
             self._draw_points(ax, None, point_kw or {})
         side = "above" if np.nanmin(self.field) >= 0.5 else "below"
-        line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
+        line = "orange line: one half" if self.threshold_ is not None else f"{side} one half everywhere"
         note = f"{self._note}; points projected" if self._note else ""
-        self._finish(ax, (f"{self._title} at every place; {line}", note), show_labels)
+        self._finish(ax, (f"{self._title} over the plane; {line}", note), show_labels)
         return self
 
     def frame(self) -> Any:
@@ -427,7 +426,7 @@ def _principal_plane(data: Rows) -> _Plane:
 
     n, d = data.shape
     if n < 3:
-        raise ValueError("principal axes need at least three rows of X. Give more, or choose features=(i, j).")
+        raise ValueError("principal axes need at least three rows of X. Pass more rows, or choose features=(i, j).")
     solver = "arpack" if is_sparse(data) and min(data.shape) > 2 else "auto"
     with np.errstate(invalid="ignore", divide="ignore"):
         pca = PCA(2, svd_solver=solver, random_state=0).fit(data if solver == "arpack" else dense(data))

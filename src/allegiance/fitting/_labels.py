@@ -17,8 +17,8 @@ from allegiance._core.validation import AnyArray, BoolArray, IntArray, is_missin
 NOISE = -1
 #: Integers from here on are not exact as floats.
 _LARGEST = 2.0**53
-_ENDS_IN_NUL = "labels has names that end in a NUL character, which arrays of names cannot hold."
-_MIXED = "labels must be of one kind: they mix types that cannot be compared. Use names only, or numbers only."
+_ENDS_IN_NUL = "labels has names that end in a NUL character, which arrays of names cannot store."
+_MIXED = "labels mixes types that cannot be compared: use names only, or numbers only."
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def merge_classes(first: AnyArray, second: AnyArray) -> AnyArray:
     if not first.size or not second.size:
         return first if first.size else second
     if first.dtype.kind != second.dtype.kind:
-        raise TypeError("labels must be of one kind: some chunks have names, others numbers.")
+        raise TypeError("labels must be all names or all numbers: some chunks have names, others numbers.")
     try:
         return np.union1d(first, second)
     except TypeError as error:
@@ -155,7 +155,7 @@ def align(X: Any, labels: Any) -> Any:
     if len(index) == len(own) and index.is_unique and own.is_unique and index.isin(own).all():
         return labels.reindex(index)
     raise ValueError(
-        "labels has another index than X: both must hold the same rows. Pass labels.to_numpy() to match by position."
+        "labels and X have different indexes: they must have the same rows. Use labels.to_numpy() to match by position."
     )
 
 

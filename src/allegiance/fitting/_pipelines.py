@@ -245,7 +245,7 @@ def training_labels(unwrapped: UnwrappedEstimator, X: Any) -> AnyArray:
         return np.asarray(clusterer.labels_)
     if hasattr(clusterer, "predict"):
         return np.asarray(clusterer.predict(X))
-    raise TypeError(f"estimator must give labels, but {clusterer!r} has neither labels_ nor predict.")
+    raise TypeError(f"estimator must produce labels, but {clusterer!r} has neither labels_ nor predict.")
 
 
 def cluster(estimator: Any, X: Any) -> AnyArray:

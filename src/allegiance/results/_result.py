@@ -497,7 +497,7 @@ class AffinityResult(CardMixin):
         title
             The heading of the page.
         drivers
-            What :meth:`drivers` returns; by default it is computed. False leaves it out.
+            The result of :meth:`drivers`; computed by default. False leaves it out.
         notes
             Sentences, or findings with ``text`` and ``remedy``, about the data: they come first on the page.
         provenance
@@ -580,7 +580,7 @@ class AffinityResult(CardMixin):
         Parameters
         ----------
         rows
-            What :meth:`audit_sample` returned. Row numbers of your own choice count as known labels, but they are not
+            The result of :meth:`audit_sample`. Rows that you choose yourself count as known labels, but they are not
             representative.
         right
             (m,) whether each label is right, as truth values; or the labels that would be right. None or NaN where

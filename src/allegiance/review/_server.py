@@ -79,7 +79,7 @@ def serve(
     host, port
         The address to listen on: by default a free port that only this machine can reach.
     allow_hosts
-        Further host names to accept, for a server that runs after a proxy.
+        Further host names to accept, for a server behind a proxy.
     open_browser
         Whether to open the page in a browser. By default yes, except in a notebook, which shows it in the cell.
     **settings
@@ -421,7 +421,9 @@ class _Handler(BaseHTTPRequestHandler):
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or int(size) > _MAX_MESSAGE:
             self.close_connection = True  # The message is not read.
-            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message has at most {_MAX_MESSAGE:,} bytes.")
+            raise _RefusedError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message may have at most {_MAX_MESSAGE:,} bytes."
+            )
         body = self.rfile.read(int(size))
         self._check(None)
         try:
@@ -446,7 +448,7 @@ class _Handler(BaseHTTPRequestHandler):
         if host is None or host.lower() not in review.hosts:
             reason = (
                 f"This server does not accept the host name {host}. Open the printed address, or allow the name with "
-                "allow_hosts=[...] (--allow-host)."
+                "`allow_hosts=`."
             )
         elif origin is not None and urlsplit(origin).netloc.lower() not in review.hosts:
             reason = "Requests from pages of other servers are refused."
@@ -474,13 +476,13 @@ class _Handler(BaseHTTPRequestHandler):
 def _listen(host: str, port: int, review: Review) -> _Server:
     """Return a listening server; errors name host, port and the fix."""
     if not 0 <= port <= 65535:
-        raise ValueError(f"port={port} is not a port: pass 0 to 65535 (--port); 0 takes a free one.")
+        raise ValueError(f"`port={port}` is not a port: pass 0 to 65535; 0 takes a free one.")
 
     try:
         return _Server(host, port, review)
     except OSError as error:
         raise OSError(
-            f"port {port} of {host} cannot be used ({error.strerror or error}): choose another with port= (--port), or "
+            f"port {port} of {host} cannot be used ({error.strerror or error}): choose another with `port=`, or "
             "0 for a free one."
         ) from error
 

@@ -35,7 +35,7 @@ const evidenceText = ({ column, value, here, there, own, rival }) => {
 };
 
 function evidenceList(entries) {
-  if (!entries.length) return element("p", "No single value.", "hint");
+  if (!entries.length) return element("p", "No single value stands out.", "hint");
   const list = element("ul", undefined, "evidence");
   for (const entry of entries.slice(0, MOST_EVIDENCE)) {
     const [value, usual] = evidenceText(entry);

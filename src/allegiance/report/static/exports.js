@@ -68,7 +68,7 @@ function connectExports(decisions) {
       const paragraph = auditParagraph(decisions);
       try {
         await navigator.clipboard.writeText(paragraph);
-        say("decision-status", "The audit is in the clipboard.");
+        say("decision-status", "The audit was copied to the clipboard.");
       } catch {
         save("audit.txt", paragraph + "\n", "text/plain;charset=utf-8");
       }
