@@ -151,7 +151,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> AffinityScorer:
-        """Find the representatives of the clusters and the territory they divide.
+        """Fit the scorer: find the representatives of the clusters and the territory they divide.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return score_arrow(self, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
 
     def profile(self, X: Any, *, start: int = 0) -> Profile:
-        """Return the profile of a period, which :func:`allegiance.drift.compare_profiles` compares with another.
+        """Return the scorer's profile of a period, which :func:`allegiance.drift.compare_profiles` compares.
 
         Profiles of the parts of a period add up with ``+``.
 
@@ -467,7 +467,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that scoring needs, as plain values and arrays.
+        """Return everything that the scorer needs, as plain values and arrays.
 
         It contains no training data, with two exceptions: an exact kernel is a sum over the points of the fit, and
         trust needs the distances of some members from their representatives. The transformers of a pipeline are
@@ -497,7 +497,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return scorer
 
     def save(self, path: Any) -> None:
-        """Write :meth:`to_dict` to one file of JSON and NumPy arrays, without pickle.
+        """Save the scorer: write :meth:`to_dict` to one file of JSON and NumPy arrays, without pickle.
 
         Parameters
         ----------

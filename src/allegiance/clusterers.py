@@ -405,7 +405,7 @@ class Leiden(ClusterMixin, BaseEstimator):
         return graph.community_leiden("modularity", weights=weights, **settings)
 
     def _connectivities(self, rows: Rows) -> Any:
-        """Return the fuzzy neighbor graph of UMAP, which scanpy uses: weights fall off from the nearest neighbor on."""
+        """Return the neighbor graph that Leiden clusters, UMAP's as in scanpy: weights fall off with distance."""
         from sklearn.neighbors import NearestNeighbors
 
         n = rows.shape[0]

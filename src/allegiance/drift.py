@@ -542,16 +542,16 @@ class PeriodComparison(CardMixin):
 
     @property
     def drifted(self) -> bool:
-        """Whether there are any findings."""
+        """Whether there are any drift findings."""
         return bool(self.findings)
 
     @property
     def severity(self) -> float:
-        """The largest severity of all findings, a lower bound of the share of points that changed."""
+        """The largest severity of all drift findings, a lower bound of the share of points that changed."""
         return max((finding.severity for finding in self.findings), default=0.0)
 
     def frame(self) -> Any:
-        """Return one row per cluster, one for noise (-1) if there is any, and one for all points.
+        """Return the comparison of periods by cluster: a row each, one for noise (-1) if any, and one for all points.
 
         Columns are ``cluster``, ``points_then``, ``points_now``; ``share`` and ``atypical`` then and now, with the 95%
         interval of the difference (``share_low``, ``share_high``, ...) and its p-value, adjusted for all comparisons;
@@ -561,7 +561,7 @@ class PeriodComparison(CardMixin):
         return self._frame.build(columns | {"cluster": np.array([str(label) for label in columns["cluster"]])})
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
-        """Return the features whose means changed most, in the clusters named by the findings.
+        """Return the features whose means changed most between periods, in the clusters named by the findings.
 
         Columns are ``cluster``, ``feature``, ``then``, ``now``, ``low`` and ``high`` (the 95% interval of the
         difference) and ``shift`` (in standard deviations of the first period). Dates are days since 1970-01-01.
@@ -578,7 +578,7 @@ class PeriodComparison(CardMixin):
         return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain values for JSON; unknown values are None."""
+        """Return the comparison of periods as plain values for JSON; unknown values are None."""
         columns = self._clusters()
         clusters = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         return {
@@ -592,7 +592,7 @@ class PeriodComparison(CardMixin):
         }
 
     def _clusters(self) -> dict[str, Any]:
-        """Return the columns of :meth:`frame`."""
+        """Return the columns of :meth:`frame`: each cluster in both periods."""
         k, shift = self.classes.size, self._moves.shift
         points = [np.append(profile.counts[:, 0], profile.n_points) for profile in (self.then, self.now)]
         rows = [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]
@@ -778,7 +778,7 @@ def _fitted(scorer: AffinityScorer | Model) -> Fitted:
 
 
 def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> DriftFinding:
-    """Return the finding about a column whose unit or level changed in all clusters."""
+    """Return the drift finding about a column whose unit or level changed in all clusters."""
     name = str(then.names[i])
     if column.factor == 1.0:
         first, second = (float(profile.overall()[1, i]) for profile in (then, now))

@@ -109,7 +109,7 @@ class Drivers(CardMixin):
         return self._frame_like.build(columns | {"in_rule": in_rule, "flags": np.array(kinds)})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can store."""
+        """Return the drivers as plain values that JSON can store."""
         return {
             "columns": [{"column": name, "share": share} for name, share in self.shares.items()],
             "rule": self.rule.splitlines(),
@@ -150,7 +150,7 @@ class Drivers(CardMixin):
         return bool(shares.size and 1 / (shares**2).sum() > 20 and shares.max() < 0.1)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the largest shares as bars, and return the axes. Needs the extra ``plot``.
+        """Draw the largest shares of drivers as bars, and return the axes. Needs the extra ``plot``.
 
         Parameters
         ----------

@@ -205,7 +205,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, memberships: Sequence[Any]) -> Pool:
-        """Pool memberships, CSR matrices (n, k)."""
+        """Pool the clusters of clusterings by their memberships, CSR matrices (n, k)."""
         known: dict[tuple[bytes, bytes], int] = {}
         columns: list[int] = []
         numbers: list[IntArray] = []
@@ -273,7 +273,7 @@ class _FeatureSums:
 
     @classmethod
     def of(cls, X: Rows, columns: Any, transformer: Any) -> _FeatureSums:
-        """Sum the features of the rows of X (n, d) by the memberships ``columns``, CSR (n, m)."""
+        """Sum the features of the rows of X (n, d) by the memberships ``columns``, CSR (n, m), to lift clusters."""
         totals: Any = 0.0
         with on_one_thread():
             for part in slices(X.shape[0], BLOCK_ROWS):
@@ -281,7 +281,7 @@ class _FeatureSums:
         return cls(transformer, totals)
 
     def sums(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
-        """Return inner products (n, m) of rows with the sums, and the rows' squared norms (n,)."""
+        """Return inner products (n, m) of rows with the lifted sums, and the rows' squared norms (n,)."""
         sums, own = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
 
         def fill(rows: slice) -> None:

@@ -90,7 +90,7 @@ def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: 
 
 @dataclass(frozen=True)
 class Card:
-    """The text and HTML representation of an object.
+    """A card: the text and HTML representation of an object.
 
     Attributes
     ----------

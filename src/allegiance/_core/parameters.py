@@ -27,7 +27,7 @@ class Parameters:
 
     @staticmethod
     def named(name: str) -> type[Parameters]:
-        """Return the class with this name, for saved files; KeyError if there is none."""
+        """Return the class of parameter objects with this name, for saved files; KeyError if there is none."""
         return Parameters._by_name[name]
 
     def check(self) -> None:
@@ -108,7 +108,7 @@ Kind = TypeVar("Kind", bound=Parameters)
 
 
 class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
-    """Factories by name, such as "kl" for ``KL``; messages name ``argument`` and list ``first`` first."""
+    """Factories of parameter objects by name, such as "kl" for ``KL``; messages list ``first`` first."""
 
     def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class Lazy(Generic[Value]):
 
     @property
     def value(self) -> Value:
-        """The value."""
+        """The value of a lazy parameter."""
         compute = self._compute
         if compute is not None:
             self._value = compute()

@@ -38,7 +38,7 @@ class Sizes(dict[str, int]):
         self.kinds = kinds
 
     def agree(self, size: str | int, length: int, name: str) -> None:
-        """Raise ValueError unless the part ``name`` has the length ``size``: a number, a name, or a name with "+1"."""
+        """Raise ValueError unless a stored part has the length ``size``: a number, a name, or a name with "+1"."""
         if isinstance(size, str):
             symbol, _, more = size.partition("+")
             size = self.setdefault(symbol, length - int(more or 0)) + int(more or 0)
@@ -259,7 +259,7 @@ STORED: dict[str, Kind] = {}
 def stored(
     kind: str, agree: Callable[[dict[str, Any], Sizes], None] | None = None, **parts: Spec
 ) -> Callable[[Cls], Cls]:
-    """Return a decorator for a class whose instances are saved as ``kind`` with these attributes.
+    """Return a decorator for a class whose instances are stored as ``kind`` with these attributes.
 
     The names are part of the file format and must not change, even if the class is renamed. Files may come from
     untrusted sources, and loading bypasses the constructor, so these checks are the only ones. ``agree`` checks further

@@ -447,7 +447,7 @@ def _check_anndata(adata: Any, caller: str) -> None:
 
 
 def _entry(table: Any, key: str, argument: str, where: str) -> Any:
-    """Return an entry of a part of the object, or name those with similar keys."""
+    """Return an entry of a part of the AnnData object, or name those with similar keys."""
     if key in table:
         return table[key]
     known = [str(name) for name in table if name is not None]  # newer versions list X as the layer None
@@ -491,7 +491,7 @@ def _find_batches(adata: Any, batch_key: str) -> AnyArray:
 
 
 def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> tuple[Any, str]:
-    """Return the matrix to use, in memory, and its name.
+    """Return the matrix of the AnnData object to use, in memory, and its name.
 
     By default the matrix from which scanpy computed the neighbors, else X_pca, else X.
     """

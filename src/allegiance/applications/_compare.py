@@ -94,7 +94,7 @@ class ClusteringComparison(CardMixin):
 
     @cached_property
     def trust_above_chance(self) -> FloatArray:
-        """(n, m) trust rescaled so that 0 is the trust in labels unrelated to the data, and 1 is certainty.
+        """(n, m) trust under each candidate, rescaled: 0 for labels unrelated to the data, 1 for certainty.
 
         It is 0 for noise, which has no label, and for candidates with a single cluster.
         """
@@ -145,7 +145,7 @@ class ClusteringComparison(CardMixin):
         return FrameLike().build({name: np.array(values) for name, values in columns.items()})
 
     def frame(self, like: Any = None) -> Any:
-        """Return one row per point, in input order.
+        """Return the compared clusterings with one row per point, in input order.
 
         Columns are ``label_<name>``, ``trust_<name>`` and ``verdict_<name>`` for each candidate, then ``best`` and
         ``n_firm``.

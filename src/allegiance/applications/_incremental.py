@@ -235,14 +235,14 @@ class Ruler:
         self._fitted: Fitted | None = None
 
     def holds(self, centers: FloatArray, rows: FloatArray, slack: float) -> bool:
-        """Return whether no centroid has moved farther than ``slack`` and all rows lie in the box."""
+        """Return whether no centroid of the stream has moved farther than ``slack`` and all rows lie in the box."""
         if row_sums((centers - self.centers) ** 2).max() > slack**2:
             return False
         positions = self._positions(rows)
         return bool((positions >= self.box[0]).all() and (positions <= self.box[1]).all())
 
     def measure(self, rows: FloatArray, rules: Rules) -> FloatArray:
-        """Return the largest affinity of rows (m, d), and the number of its centroid, as columns (m, 2)."""
+        """Return the largest affinity of rows (m, d) of a stream, and the number of its centroid, as columns (m, 2)."""
         if not rows.size:
             return np.empty((0, 2))
         if self._fitted is None:
@@ -340,7 +340,7 @@ class StreamState:
         )
 
     def _with_births(self, rows: FloatArray, rng: np.random.Generator) -> tuple[SummarizedClusters, int]:
-        """Replace clusters by new ones founded among ``rows`` while that lowers the objective, each at most once."""
+        """Replace clusters of the stream by new ones while that lowers the objective, each at most once."""
         clusters, births = self.clusters, 0
         assert clusters is not None
         for _ in range(clusters.counts.size):

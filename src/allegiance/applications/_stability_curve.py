@@ -40,7 +40,7 @@ _CAVEAT = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StabilityCurve(CardMixin):
-    """Replication above chance against a parameter of the clusterer, for the data and for unclustered data.
+    """The stability curve: replication above chance against a parameter of the clusterer, also of unclustered data.
 
     Attributes
     ----------

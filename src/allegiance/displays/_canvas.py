@@ -55,13 +55,13 @@ def text_color(ax: Axes) -> Any:
 
 
 def outlined(ax: Axes, width: float = 2.0) -> list[Any]:
-    """Return path effects that set a line or a text off any background, in the color of the page."""
+    """Return path effects that set a line or a text of a picture off any background, in the color of the page."""
     effects = require("matplotlib.patheffects", "plot", "plot()")
     return [effects.withStroke(linewidth=width, foreground=ax.get_facecolor())]
 
 
 def run_layout(ax: Axes) -> None:
-    """Let the layout find its place, so that sizes in pixels are final."""
+    """Let the layout of a picture find its place, so that sizes in pixels are final."""
     ax.figure.figure.draw_without_rendering()
 
 

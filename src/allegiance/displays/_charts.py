@@ -300,7 +300,7 @@ _TICKS = 15
 
 
 class StabilityCurveDisplay:
-    """Replication above chance against a parameter of the clusterer, for the data and for unclustered data.
+    """Chart of replication above chance against a parameter, for the data and for unclustered data.
 
     Where the two curves coincide, labels replicate no better than in unclustered data.
 

@@ -221,7 +221,7 @@ class AffinityMapDisplay(_Map):
         return self
 
     def frame(self) -> Any:
-        """Return one row per point: ``x``, ``y``, ``label`` and the value."""
+        """Return the map as numbers, one row per point: ``x``, ``y``, ``label`` and the value."""
         x, y = self.position.T
         return frame_of({"x": x, "y": y, "label": self.result.label, self.value_name: self.value})
 

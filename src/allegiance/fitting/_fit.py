@@ -268,7 +268,7 @@ class _Training:
         )
 
     def spread(self, diagram: Diagram, chunk: Chunk, rows: Rows) -> SpreadSums:
-        """Return the sums over a chunk from which the weights of clusters are computed."""
+        """Return the sums over a chunk of training data from which the weights of clusters are computed."""
         located = diagram.locate(rows, self.threads)
         codes = self._codes(chunk, rows, diagram, located, not self.has_labels)
         # Noise gets the divergence from an arbitrary site, which is then ignored.
@@ -313,7 +313,7 @@ class _Training:
         return self.read(partial(self._with_codes, summarize))
 
     def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk, rows: Rows) -> AnySummary:
-        """Summarize the rows of a chunk with the cluster numbers of their labels."""
+        """Summarize a chunk of training data with the cluster numbers of its labels."""
         return summarize(rows, self.labels(chunk, rows).codes(self.classes))
 
     def in_memory(self, caller: str) -> tuple[Rows, AnyArray]:

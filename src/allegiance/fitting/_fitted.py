@@ -39,7 +39,7 @@ _PART = 65_536
 
 
 class PreparedInput(NamedTuple):
-    """Points to score, after the transformers and the estimator, which may be third-party code."""
+    """Points for a fitted object to score, after the transformers and the estimator, which may be third-party code."""
 
     rows: Rows
     """(n, d) as the diagram needs them."""
@@ -152,11 +152,11 @@ class Fitted:
         return PreparedInput(self.specification.influence.prepare(rows), codes, FrameLike.of(X))
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult:
-        """Score points, with arguments as in :meth:`prepare_input`; store the ``top`` largest affinities, or all."""
+        """Score points with the fitted object, arguments as in :meth:`prepare_input`; store ``top`` affinities or all."""
         return self.score_prepared(self.prepare_input(X, labels), top)
 
     def score_prepared(self, points: PreparedInput, top: int | None = None) -> AffinityResult:
-        """Score points that passed :meth:`prepare_input`."""
+        """Score points that passed :meth:`prepare_input` of the fitted object."""
         n = points.rows.shape[0]
         # With top in parts, so that not even all coordinates (n, r) are in memory.
         size = max(n, 1) if top is None else _PART

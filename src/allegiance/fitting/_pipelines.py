@@ -73,7 +73,7 @@ class Columns(BaseEstimator):
         return check_rows(self, X, reset=False) if self.preparation is None else self.prepare(X).rows
 
     def prepare(self, X: Any) -> Prepared:
-        """Return X for a clusterer, with its column names if it has any, and as checked rows."""
+        """Return X after the transformers of a pipeline, with its column names if it has any, and as checked rows."""
         if self.preparation is None:
             rows = self.check(X)
             return Prepared(X if hasattr(X, "columns") else rows, rows)

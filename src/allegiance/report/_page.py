@@ -261,7 +261,7 @@ class Page:
 
     @cached_property
     def _key(self) -> str:
-        """The key of these labels, under which the browser stores decisions; the same for every rendering."""
+        """The page's key of these labels, under which the browser stores decisions; the same for every rendering."""
         inputs = self.inputs
         rows = zip(inputs.row_numbers.tolist(), self.result.label.tolist(), *inputs.ids.values(), strict=True)
         digest = hashlib.sha256()

@@ -257,7 +257,7 @@ class NeighborFinder:
             self._rows = self._rows / np.where(spread > 0, spread, 1.0)
 
     def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
-        """Return the n nearest members of a cluster for each query, without the query itself."""
+        """Return the n points of a cluster nearest to each query, without the query itself."""
         members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
         if not members.size or not queries.size:
             return [members[:0]] * queries.size

@@ -52,5 +52,5 @@ class FrameLike:
         return self.build({"row": rows} | columns)
 
     def row_name(self, row: int) -> Any:
-        """Return the index entry of a row, or its number."""
+        """Return a row's entry in the index of the frame, or its number."""
         return row if self.index is None else self.index[row]

@@ -192,7 +192,7 @@ class AffinityResult(CardMixin):
 
     @property
     def _distance(self) -> FloatArray:
-        """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
+        """(n,) distance of the points from the representative of their cluster; for noise from the nearest one."""
         return self._distances.value[0]
 
     @property
@@ -292,7 +292,7 @@ class AffinityResult(CardMixin):
         return 100.0 * (1.0 - self._ranking)
 
     def review(self, n: int | str | None = None, by: str = "priority") -> pd.DataFrame:
-        """Return the labels to check, the most urgent first, as a frame with the index of X.
+        """Return the labels of the result to check, the most urgent first, as a frame with the index of X.
 
         Columns are ``label``, ``trust``, ``verdict``, ``rival``, ``priority`` and ``reason``; without calibration there
         is no ``trust`` and no ``verdict``.
@@ -347,7 +347,7 @@ class AffinityResult(CardMixin):
         return Summary.of(self)
 
     def by_cluster(self) -> pd.DataFrame:
-        """Return one row per cluster, the lowest replication first, noise last.
+        """Return one row per cluster of the result, the lowest replication first, noise last.
 
         Columns are ``cluster``, ``points``, ``replication`` (mean trust) with its 90% prediction interval
         ``replication_low`` to ``replication_high``, the numbers of ``firm``, ``borderline`` and ``doubtful`` labels,

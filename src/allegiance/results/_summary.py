@@ -70,7 +70,7 @@ class ClusterFigures(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(CardMixin):
-    """What ``print(result)`` shows, as numbers that add up over partitions.
+    """The summary that ``print(result)`` shows, as numbers that add up over partitions.
 
     ``first + second`` is the summary of both sets of points, where those of ``second`` follow those of ``first``. It
     is the same, to the last bit, as the summary of all points at once.
@@ -280,7 +280,7 @@ class Summary(CardMixin):
 
     @property
     def sentence(self) -> str:
-        """The share of labels that would hold up, with its prediction interval; without trust, how to get it."""
+        """The summary's share of labels that would hold up, with its interval; without trust, how to get it."""
         labels, share, interval = count(self.n_labels, "label"), self.replication, self.replication_interval
         if share is None or interval is None:
             return f"{labels} scored by affinity alone. Call trust(X, labels) to estimate how many would hold up."

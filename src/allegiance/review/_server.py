@@ -154,7 +154,7 @@ class Review:
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        """The final decisions in order, for :func:`apply_decisions`."""
+        """The final decisions that the server saved, in order, for :func:`apply_decisions`."""
         return [dict(record) for record in self._log.final.values()]
 
     @property
@@ -164,7 +164,7 @@ class Review:
         return np.asarray(apply_decisions(self._result.label, decisions))
 
     def _open_browser(self) -> None:
-        """Open the page through a private file, since other users can see the command line of a browser."""
+        """Open the served page through a private file, since other users can see the command line of a browser."""
         self._folder = tempfile.TemporaryDirectory(prefix="allegiance-review-")
         path = Path(self._folder.name) / "open.html"
         redirect = element("meta", **{"http-equiv": "refresh", "content": f"0; url={self.url}"})
@@ -174,7 +174,7 @@ class Review:
 
     @property
     def audit(self) -> Any:
-        """The audit of all labels by the decisions so far; see :meth:`allegiance.AffinityResult.audit`.
+        """The audit of all labels by the decisions that the server saved; see :meth:`allegiance.AffinityResult.audit`.
 
         None until there is a decision about a random label. "unsure" counts as unanswered.
         """
@@ -330,7 +330,7 @@ class Review:
         self.close()
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame for notebooks, and a link for notebooks that do not allow frames."""
+        """Return the served page in a frame for notebooks, and a link for notebooks that do not allow frames."""
         if self.is_closed:
             return markup(element("p", repr(self)))
         link = element("a", "Open the page in a tab", href=self.url, target="_blank", rel="noopener")
@@ -466,7 +466,7 @@ class _Handler(BaseHTTPRequestHandler):
         return "application/json", json.dumps(answer, default=str).encode("utf-8", "replace")
 
     def version_string(self) -> str:
-        """Return nothing about the software."""
+        """Return nothing about the software of the server."""
         return "allegiance"
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -488,7 +488,7 @@ def _listen(host: str, port: int, review: Review) -> _Server:
 
 
 def _hosts(host: str, port: int, allowed: Iterable[str]) -> frozenset[str]:
-    """Return the accepted host names with ports. Others are refused to prevent DNS rebinding."""
+    """Return the host names that the server accepts, with ports. Others are refused to prevent DNS rebinding."""
     names = {*_LOOPBACK, host}
     if host in _ANY:  # All addresses of this machine.
         names |= {socket.gethostname()}
