@@ -152,7 +152,7 @@ class Fitted:
         return PreparedInput(self.specification.influence.prepare(rows), codes, FrameLike.of(X))
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult:
-        """Score points with the fitted object, arguments as in :meth:`prepare_input`; store ``top`` affinities or all."""
+        """Score points with the fitted object, arguments as in :meth:`prepare_input`; keep ``top`` affinities."""
         return self.score_prepared(self.prepare_input(X, labels), top)
 
     def score_prepared(self, points: PreparedInput, top: int | None = None) -> AffinityResult:
