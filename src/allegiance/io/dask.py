@@ -142,7 +142,7 @@ class Partitions:
         return replace(counted, labels=aligned)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Return each partition with its labels, None if there are none."""
+        """Return each partition with its labels, None without labels."""
         return list(zip(self.rows, self.labels or [None] * len(self.rows), strict=True))
 
     def sample(self, n_rows: int, seed: int) -> Any:
@@ -163,10 +163,12 @@ class Partitions:
 
 
 def _attach_labels(frame: Any, labels: Any) -> Any:
+    """Add the labels of a partition to its frame."""
     return frame.assign(**{_LABELS: np.asarray(align(frame, labels))})
 
 
 def _lengths(parts: list[Any]) -> list[float]:
+    """Return the rows of each partition."""
     count = _delayed(_n_rows)
     return [float(n) for n in require("dask", "dask", "a Dask collection").compute(*map(count, parts))]
 
@@ -176,10 +178,12 @@ def _n_rows(part: Any) -> int:
 
 
 def _cut(start: int, length: int, *pieces: Any) -> AnyArray:
+    """Cut the labels of one partition out of the pieces that hold them."""
     return np.concatenate([np.asarray(piece) for piece in pieces])[start : start + length]
 
 
 def _take(rows: Any, numbers: AnyArray) -> Any:
+    """Return sampled rows of a partition."""
     return rows.iloc[numbers] if hasattr(rows, "iloc") else rows[numbers]
 
 
@@ -205,6 +209,7 @@ class DaskChunks:
 
 
 def _summarize(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
+    """Summarize one partition on its worker."""
     return work(Chunk(rows, labels, start))
 
 
@@ -222,6 +227,7 @@ def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
 
 
 def _merge(first: Any, second: Any, add: Callable[[Any, Any], Any]) -> Any:
+    """Merge the summaries of two partitions, either of which may be None."""
     return second if first is None else first if second is None else add(first, second)
 
 
@@ -266,6 +272,7 @@ def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
 
 
 def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk) -> Profile | None:
+    """Return the drift profile of one partition."""
     if not chunk.X.shape[0]:
         return None
     if plan is None:
@@ -289,6 +296,7 @@ def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None,
 
 
 def _delayed(function: Any) -> Any:
+    """Return a function as a delayed node of the Dask graph."""
     return require("dask", "dask", "a Dask collection").delayed(function, traverse=False)
 
 
@@ -302,12 +310,14 @@ def _identity(fitted: Fitted) -> Fitted:
 
 
 def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan: Any) -> AffinityResult:
+    """Score one partition on its worker."""
     if not X.shape[0]:
         return fitted.empty_result(FrameLike.of(X), top)
     return fitted.score_prepared(prepare_points(fitted, plan, X, labels), top)
 
 
 def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
+    """Label one partition on its worker."""
     return predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0]
 
 
@@ -341,6 +351,7 @@ class LazyAffinityResult:
         return self._fitted.classes
 
     def _array(self, name: str) -> Any:
+        """Return an array of the result as a lazy Dask array."""
         array = require("dask.array", "dask", "a lazy result")
         like = getattr(self._empty, name)
         if like is None:
@@ -398,7 +409,7 @@ for _name in _ARRAYS:
 
 
 def _join_frames(frames: list[FrameLike]) -> FrameLike:
-    """Return the frame type of all parts, with concatenated indices."""
+    """Return the frame type of all partitions, with concatenated indices."""
     first = frames[0]
     if first.index is None:
         return first

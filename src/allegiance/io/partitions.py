@@ -67,7 +67,7 @@ def list_partitions(table: Table) -> list[Partition]:
 
 
 def _file_names(paths: Sequence[str]) -> list[str]:
-    """Return unique file names for paths, without shared folders and endings."""
+    """Return unique names of output parts for input paths, without shared folders and endings."""
     pieces = [(path if is_url(path) else os.path.abspath(path)).replace(os.sep, "/").split("/") for path in paths]
     shared = _shared_length([each[:-1] for each in pieces])
     names: list[str] = []
@@ -83,7 +83,7 @@ def _file_names(paths: Sequence[str]) -> list[str]:
 
 
 def _shared_length(paths: Sequence[Sequence[str]]) -> int:
-    """Return the number of leading folders that all paths share."""
+    """Return the number of leading folders that all input paths of the parts share."""
     length = 0
     for names in zip(*paths, strict=False):
         if len({*names}) > 1:
@@ -130,7 +130,7 @@ class PartitionedSink:
             raise TableError(f"{self.path} is a file: name a folder.")
 
     def check(self, fields: Any) -> None:
-        """Raise if the format cannot store a column."""
+        """Raise if the parts cannot store a column."""
         open_sink("part.parquet", force=True).check(fields)
 
     def __enter__(self) -> PartitionedSink:
@@ -210,6 +210,7 @@ class PartitionedSink:
         write_whole(self._record_of(part), json.dumps(values).encode())
 
     def _record_of(self, part: Partition) -> str:
+        """Return the path of the record of a part."""
         return f"{self.path}{RECORDS}/{part.name}.part.json"
 
     def _digest(self, part: Partition, run: Mapping[str, Any]) -> str:
@@ -219,6 +220,6 @@ class PartitionedSink:
 
 
 def _size(path: str) -> int | None:
-    """Return the size of a file, None if it does not exist."""
+    """Return the size of an output part, None if it does not exist."""
     values = stamp(path)
     return None if values is None else int(values[0])

@@ -266,7 +266,7 @@ def _write(
 
 
 def _check_partitions(table: Table, output: PartitionedSink) -> list[Partition]:
-    """Return the partitions of a table; raise if one of their outputs is an input."""
+    """Return the partitions of a stream; raise if one of their outputs is an input."""
     parts = list_partitions(table)
     for part in parts:
         refuse_inputs(output.file_of(part), table.files)
@@ -274,7 +274,7 @@ def _check_partitions(table: Table, output: PartitionedSink) -> list[Partition]:
 
 
 def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
-    """Return the values that determine the output of this run."""
+    """Return the values that determine the output of a stream."""
     return {
         "scorer": model_id(score.fitted),
         "columns": rows.used,
@@ -291,12 +291,13 @@ def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
 
 @lru_cache(_CACHED_SCORERS)
 def _unpack(packed: bytes) -> BatchScorer:
-    """Unpickle a scorer, once for all batches with the same bytes."""
+    """Unpickle the scorer of a stream, once for all batches with the same bytes."""
     scorer: BatchScorer = pickle.loads(packed)
     return scorer
 
 
 def _score_remotely(packed: bytes, batch: Batch) -> ScoredBatch:
+    """Score a batch of a stream in a worker process."""
     return _unpack(packed)(batch)
 
 
@@ -335,7 +336,7 @@ def _workers(
 def _in_order(
     batches: Iterator[Batch], submit: Callable[[Batch], Future[ScoredBatch]], most: int
 ) -> Iterator[ScoredBatch]:
-    """Submit batches, and yield the results in order, with at most ``most`` batches in flight."""
+    """Submit batches of a stream, and yield results in order, with at most ``most`` batches in flight."""
     waiting: deque[tuple[Future[ScoredBatch], int]] = deque()
     in_flight = 0
     for batch in chain(batches, [None]):
@@ -474,7 +475,7 @@ def fit_stream(
 
 
 def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
-    """Return a sample of rows, and k-means fitted to the sample."""
+    """Return a sample of the rows of a stream, and k-means fitted to the sample."""
     from sklearn.cluster import KMeans
 
     most = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
