@@ -153,10 +153,6 @@ class Rows:
             row = start + first_row(batch.column(error.column), error.text)
             raise TableError(f"{self.table.place_of(row)}: {error}") from error
 
-    def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
-        """Yield features (m, d) and labels (m,) of the batches that have rows."""
-        return ((batch.X, batch.labels) for batch in self.batches(rows) if len(batch.X))
-
     def sample(self, most: int) -> FloatArray:
         """Return the features of a random sample of the rows of all batches, in their order."""
         assert self.plan is not None
@@ -288,6 +284,27 @@ def fitted_of(model: Any) -> Fitted:
     return scorer.fitted_
 
 
+def prepare_scoring(
+    model: Any,
+    table: Table,
+    *,
+    columns: Sequence[str] | None,
+    keep: Sequence[str] | Mapping[str, str],
+    labels: str | None,
+    top: int | None,
+    details: bool,
+    row_numbers: bool = False,
+    typed: bool = True,
+) -> tuple[Rows, BatchScorer]:
+    """Return the rows of a table in batches, and what scores them by a scorer or model; see ``score_stream``."""
+    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
+    row = "row" if row_numbers else None
+    rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), row=row, typed=typed)
+    names = [*(["row"] if row_numbers else []), *output_names.values()]
+    top = None if top is None else check_count(top, "top")
+    return rows, BatchScorer(fitted_of(model), names, table.where, top=top, details=details)
+
+
 def rows_for(model: Any, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
     """Return the rows of a table in batches, prepared for a scorer or model."""
     if isinstance(model, Model):
@@ -313,14 +330,10 @@ def score_arrow(
     """Score a record batch or a table; see :meth:`AffinityScorer.score_arrow`."""
     arrow = as_arrow(data)
     table = open_table(arrow)
-    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    fitted = fitted_of(model)
     known: Any = model.plan.used if isinstance(model, Model) else columns
-    known = fitted.columns.known_names if known is None else known
-    table.check_columns([*(known if known is not None else []), *output_names, *([labels] if labels else [])])
-    top = None if top is None else check_count(top, "top")
-    score = BatchScorer(fitted, list(output_names.values()), table.where, top=top, details=details)
-    rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), typed=True)
+    known = fitted_of(model).columns.known_names if known is None else known
+    table.check_columns([*(known if known is not None else []), *keep, *([labels] if labels else [])])
+    rows, score = prepare_scoring(model, table, columns=columns, keep=keep, labels=labels, top=top, details=details)
     parts = [score(batch).rows for batch in rows.batches(max(arrow.num_rows, 1))]
     scores = pa.Table.from_batches(parts or [score(rows.empty_batch()).rows])
     if isinstance(arrow, pa.Table):

@@ -15,7 +15,6 @@ import numpy as np
 from allegiance._core.validation import AnyArray, is_lazy, require
 from allegiance.drift import Profile, profile_rows
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, align, calibrate_fitted, fit
-from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, FrameLike, join_results
 
 from .saved import predict_points, prepare_points, profile_matrix
@@ -169,12 +168,8 @@ def _attach_labels(frame: Any, labels: Any) -> Any:
 
 def _lengths(parts: list[Any]) -> list[float]:
     """Return the rows of each partition."""
-    count = _delayed(_n_rows)
+    count = _delayed(lambda part: int(part.shape[0]))
     return [float(n) for n in require("dask", "dask", "a Dask collection").compute(*map(count, parts))]
-
-
-def _n_rows(part: Any) -> int:
-    return int(part.shape[0])
 
 
 def _cut(start: int, length: int, *pieces: Any) -> AnyArray:
@@ -202,7 +197,7 @@ class DaskChunks:
         starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
         pairs = zip(self._partitions.pairs(), starts, strict=True)
         parts = [each(work, rows, labels, start) for (rows, labels), start in pairs]
-        total = _merge_all(parts, merge or _plus).compute()
+        total = _merge_all(parts, merge or (lambda first, second: first.merge(second))).compute()
         if total is None:
             raise ValueError("X has no rows: all of its partitions are empty.")
         return total
@@ -211,10 +206,6 @@ class DaskChunks:
 def _summarize(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
     """Summarize one partition on its worker."""
     return work(Chunk(rows, labels, start))
-
-
-def _plus(first: AnySummary, second: AnySummary) -> AnySummary:
-    return first.merge(second)
 
 
 def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
@@ -302,11 +293,8 @@ def _delayed(function: Any) -> Any:
 
 def _ship(fitted: Fitted) -> Any:
     """Return the fitted object as one node of the graph, unpickled once per worker."""
-    return _delayed(partial(_identity, fitted.with_threads()))()
-
-
-def _identity(fitted: Fitted) -> Fitted:
-    return fitted
+    shipped = fitted.with_threads()
+    return _delayed(lambda: shipped)()
 
 
 def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan: Any) -> AffinityResult:

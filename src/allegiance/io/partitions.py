@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -69,7 +70,8 @@ def list_partitions(table: Table) -> list[Partition]:
 def _file_names(paths: Sequence[str]) -> list[str]:
     """Return unique names of output parts for input paths, without shared folders and endings."""
     pieces = [(path if is_url(path) else os.path.abspath(path)).replace(os.sep, "/").split("/") for path in paths]
-    shared = _shared_length([each[:-1] for each in pieces])
+    levels = zip(*(each[:-1] for each in pieces), strict=False)
+    shared = len([*takewhile(lambda names: len({*names}) == 1, levels)])
     names: list[str] = []
     for each in pieces:
         *folders, name = each[shared:]
@@ -80,16 +82,6 @@ def _file_names(paths: Sequence[str]) -> list[str]:
             next(one for one in (name, *(f"{name}-{i}" for i in range(2, len(paths) + 2))) if one not in names)
         )
     return names
-
-
-def _shared_length(paths: Sequence[Sequence[str]]) -> int:
-    """Return the number of leading folders that all input paths of the parts share."""
-    length = 0
-    for names in zip(*paths, strict=False):
-        if len({*names}) > 1:
-            break
-        length += 1
-    return length
 
 
 class PartitionedSink:

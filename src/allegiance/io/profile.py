@@ -213,8 +213,9 @@ def _read_plain(columns: Sequence[Any]) -> Iterator[dict[str, _Numbers] | None]:
         grouped = _as_mask(pc.match_substring_regex(texts, r"^[+-]?[1-9]\d{0,2}\.\d{3}$"))
         commas = np.where(grouped, np.rint(points * 1000), np.where(pointed, np.nan, points))
     shape = (len(columns), -1)
-    pairs = zip(_numbers_of(points.reshape(shape)), _numbers_of(commas.reshape(shape)), strict=True)
-    for (point, comma), differs in zip(pairs, pointed.reshape(shape).any(axis=1).tolist(), strict=True):
+    has_points = np.asarray(pointed.reshape(shape).any(axis=1))
+    both = _numbers_of(points.reshape(shape)), _numbers_of(commas.reshape(shape))
+    for point, comma, differs in zip(*both, has_points.tolist(), strict=True):
         yield {".": point, ",": comma if differs else point} if point.moments else dict.fromkeys(MARKS + ORDERS, point)
 
 
@@ -448,7 +449,7 @@ class _Numbers(NamedTuple):
 def _numbers_of(table: FloatArray) -> list[_Numbers]:
     """Return the numbers of each row of a table, with their moments."""
     is_finite = np.isfinite(table)
-    full = is_finite.all(axis=1)
+    full = np.asarray(is_finite.all(axis=1))
     moments = iter(_moments(table if full.all() else table[full]))
     numbers = list[_Numbers]()
     for values, keep, is_full in zip(table, is_finite, full.tolist(), strict=True):
