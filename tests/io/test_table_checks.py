@@ -206,6 +206,9 @@ def test_identifiers_and_counters_are_not_features(tmp_path, rows):
     frame["key"] = [f"k{i}" for i in range(N)]
     frame.to_csv(tmp_path / "t.csv", index=False)
     assert propose(tmp_path / "t.csv").used == ("height", "weight")
+    frame["price"] = frame["CLIENTNUM"].astype(str).where(frame.index > 1, "lots")
+    misread = next(one for one in propose(tmp_path / "t.csv").columns if one.name == "key")
+    assert misread.role == "id"
     # A second identifier stays out if another column is named as the identifier.
     plan = propose(tmp_path / "t.csv", id="key")
     assert (plan.ids, plan.used) == (("key",), ("height", "weight"))
@@ -343,13 +346,26 @@ def test_long_lines_in_compressed_files_are_refused(tmp_path):
         propose(tmp_path / "t.csv.gz")
 
 
-@pytest.mark.slow
-def test_many_columns_can_be_checked(tmp_path):
-    n = 3_000
+def test_columns_of_a_wide_table_are_profiled_as_alone(tmp_path):
+    """Short columns are read many at a time, and those that are not plain numbers one by one."""
     rng = np.random.default_rng(3)
-    lines = [[f"c{i}" for i in range(n)], *(map(str, row) for row in rng.integers(0, 9, (12, n)))]
-    plan = propose(write(tmp_path / "t.csv", [list(line) for line in lines]))
-    assert len(plan.used) > 2_900
+    makers = [
+        lambda: rng.normal(size=12).round(3).astype(str),
+        lambda: rng.integers(0, 9, 12).astype(str),
+        lambda: np.where(rng.random(12) < 0.3, "", rng.integers(0, 9, 12).astype(str)),
+        lambda: np.char.zfill(rng.integers(0, 99, 12).astype(str), 3),
+        lambda: rng.choice(["a", "b", "n/a", "1"], 12),
+        lambda: np.array([f"{day}.01.2024" for day in rng.integers(1, 29, 12)]),
+        lambda: np.full(12, ""),
+    ]
+    columns = [makers[i % 7]() if i % 20 else makers[0]() for i in range(600)]
+    names = [f"c{i}" for i in range(600)]
+    table = open_table(write(tmp_path / "t.csv", [names, *map(list, zip(*columns, strict=True))]), keep_rows="all")
+    for i in [*range(0, 60, 7), *range(1, 160)]:
+        alone = open_table(
+            write(tmp_path / "one.csv", [[names[i], "row"], *([x, "r"] for x in columns[i])]), keep_rows="all"
+        )
+        assert repr(table.profile().columns[names[i]]) == repr(alone.profile().columns[names[i]])
 
 
 def test_subtotals_are_left_out(tmp_path, rows):

@@ -124,6 +124,7 @@ class Log:
         return not self.quiet if self.terminal else self._write_progress
 
     def _write_progress(self, state: Any) -> None:
+        """Log progress every 30 seconds."""
         now = time.perf_counter()
         if now - self._last >= _PAUSE:
             self._last = now
@@ -174,6 +175,7 @@ class Program(click.Group):
             sys.exit(self._guarded(words, rest, settings))
 
     def _guarded(self, words: list[str], rest: tuple[Any, ...], settings: dict[str, Any]) -> int:
+        """Run a command and return its exit code, after printing its error."""
         before = _on_termination()
         try:
             code = super().main(words, *rest, **settings)
@@ -205,10 +207,12 @@ class Program(click.Group):
                 signal.signal(signal.SIGTERM, before)
 
     def _write_stop(self, text: str) -> None:
+        """Log that a signal ended the command."""
         resume = self.log.resume if self.log is not None else ""
         self._write("stopped", f"{text} {resume or 'No incomplete output was written.'}")
 
     def _write(self, event: str, text: str) -> None:
+        """Log an event, also before a command has started."""
         if self.log is not None:
             self.log.write(event, text)
         else:
@@ -230,7 +234,7 @@ class Program(click.Group):
 
 
 def _text(error: Exception) -> str:
-    """Return the message of an error."""
+    """Return the message of an error of a command."""
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()
     if isinstance(error, OSError) and error.filename is not None:
@@ -291,6 +295,7 @@ def _silence_stdout() -> None:
 
 
 def _show_versions(context: click.Context, option: click.Parameter, value: bool) -> None:
+    """Print the versions of ``--version`` and exit."""
     if value:
         from importlib.metadata import PackageNotFoundError, version
 
@@ -336,13 +341,13 @@ def is_beyond(drift: Any, tolerance: float) -> bool:
 
 
 def finish(code: int) -> None:
-    """Record that all outputs are complete, before the summary is printed."""
+    """Record the exit code of the command once all outputs are complete, before the summary is printed."""
     root: Any = click.get_current_context().find_root().command
     root.code = code
 
 
 def provenance() -> dict[str, Any]:
-    """Return the version and the command line."""
+    """Return the version and the command line of this run."""
     root: Any = click.get_current_context().find_root().command
     return {"version": __version__, "command": root.command_line}
 
@@ -353,6 +358,7 @@ def print_json(values: dict[str, Any]) -> None:
 
 
 def _json_text(values: dict[str, Any], indent: int | None = None) -> str:
+    """Return printed values as JSON text without control characters."""
     text = json.dumps(json_value(values), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
     return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -133,7 +133,7 @@ def find_readable(run: Run) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
-    """Open the table."""
+    """Open the table of DATA by the reading options."""
     from allegiance.io import TableError, open_table
 
     if "-" in data and sys.stdin is None:
@@ -160,7 +160,7 @@ def _missing_by_column(values: tuple[str, ...], columns: list[str]) -> dict[str,
 
 
 def plan_features(features: Features, table: Table, *, labels: Any = None) -> FeaturePlan:
-    """Return the plan for a table, with its problems."""
+    """Return the plan of the column options for a table, with its problems."""
     from allegiance.io import propose
 
     settings: dict[str, Any] = {} if features.impute is None else {"impute": features.impute}
@@ -181,17 +181,18 @@ def plan_features(features: Features, table: Table, *, labels: Any = None) -> Fe
 def plan_or_raise(run: Run, table: Table, *, labels: Any = None, has_headline: bool = False) -> FeaturePlan:
     """Return the plan for a table, after writing notes on how it is read; raise with all problems.
 
-    Warnings are not written if they are in the headline of the summary.
+    Warnings and the note about dates are not written if the headline of the summary states them.
     """
     plan = plan_features(run.features, table, labels=labels)
     plan.raise_problems()
     for finding in plan.findings:
-        run.log.note(str(finding), write=finding.level == "note" or not has_headline)
+        is_stated = has_headline and (finding.level == "warning" or finding.kind == "time")
+        run.log.note(str(finding), write=not is_stated)
     return plan
 
 
 def _names(values: tuple[str, ...], table: Table) -> list[str]:
-    """Return names and patterns, which may be separated by commas."""
+    """Return the names and patterns of an option, which may be separated by commas."""
     names: list[str] = []
     for value in values:
         names += [value] if value in table.columns else [part.strip() for part in value.split(",") if part.strip()]
@@ -389,7 +390,7 @@ def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
 def load_points(
     table: Table, plan: FeaturePlan, labels: str | None = None, row: str | None = None, *, typed: bool = True
 ) -> Points:
-    """Read the table into memory; ``row`` names the column of row numbers."""
+    """Read the rows of DATA into memory; ``row`` names the column of row numbers."""
     import numpy as np
     import pyarrow as pa
 
@@ -406,12 +407,12 @@ def load_points(
 
 
 def ids_of(features: Features, plan: FeaturePlan, table: Table) -> list[str]:
-    """Return the columns that identify rows: those named, or those of the plan that the table has."""
+    """Return the columns that identify rows: those of ``--id``, or those of the plan that the table has."""
     return list(features.ids) or [name for name in plan.ids if name in table.columns]
 
 
 def free_name(name: str, taken: Any) -> str:
-    """Return a name for a column that the table does not have."""
+    """Return a column name that the input table does not have."""
     while name in taken:
         name = f"{name}_"
     return name

@@ -107,7 +107,7 @@ S = TypeVar("S", Reading, Features, Trust, Output)
 
 
 def pick(kind: type[S], values: Mapping[str, Any]) -> S:
-    """Return the settings of one kind from the options of a command; others keep their defaults."""
+    """Return the typed settings of one kind from the options of a command; others keep their defaults."""
     return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
 
 
@@ -123,7 +123,7 @@ class Command(click.Command):
     """A command whose help lists its options by group."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
+        """Write the options to ``--help``, by group."""
         groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -136,7 +136,7 @@ class Command(click.Command):
 
 
 def option(group: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
-    """Return a click option of a group."""
+    """Return a click option that ``--help`` lists in a group."""
     return click.option(*names, cls=_Option, group=group, **settings)
 
 
@@ -152,7 +152,7 @@ def options(*groups: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
 
 
 def budget(value: str) -> int | str:
-    """Return a number of labels, such as 500, or a share, such as 5%, as written."""
+    """Parse the option ``--review``: a number of labels, such as 500, or a share, such as 5%, as written."""
     text = value.strip()
     number = text.removesuffix("%")
     if not (number.replace(".", "", 1).isdigit() and (text != number or number.isdigit())):
@@ -161,7 +161,7 @@ def budget(value: str) -> int | str:
 
 
 def whole_numbers(value: str) -> tuple[int, ...]:
-    """Return whole numbers, such as 2-10 or 2,3,5, in ascending order."""
+    """Parse an option of whole numbers, such as 2-10 or 2,3,5, in ascending order."""
     numbers: set[int] = set()
     for part in value.split(","):
         low, dash, high = (each.strip() for each in part.partition("-"))
@@ -174,7 +174,7 @@ def whole_numbers(value: str) -> tuple[int, ...]:
 
 
 def separator(value: str) -> str:
-    r"""Return one character; a tab may be written as \t or tab."""
+    r"""Parse the option ``--sep``: one character; a tab may be written as \t or tab."""
     text = {"\\t": "\t", "tab": "\t"}.get(value, value)
     if len(text) != 1:
         raise click.BadParameter(f"{value!r} is not one character, such as ';' or '\\t'.")
@@ -182,7 +182,7 @@ def separator(value: str) -> str:
 
 
 def encoding(value: str) -> str:
-    """Return the name of an encoding if Python can decode text with it."""
+    """Parse the option ``--encoding``: an encoding with which Python can decode text."""
     try:
         "".encode(value)
     except (LookupError, ValueError):

@@ -82,6 +82,7 @@ def _paths(run: Run) -> dict[str, str]:
 
 
 def _record_path(output: str) -> str:
+    """Return the path of the run record of an output."""
     from allegiance.io.files import is_folder
     from allegiance.io.partitions import RECORDS
 
@@ -120,7 +121,7 @@ def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
 
 
 def finish_job(run: Run, record: RunRecord, rows: Any, n_rows: int, summary: dict[str, Any], text: str) -> int:
-    """Write the table of a command, and print its summary."""
+    """Write the output table and the run record of a command, and print its summary."""
     write_rows(run.output.output, rows, run)
     record.write(0, {"rows": n_rows})
     finish(0)
@@ -195,21 +196,21 @@ class RunRecord:
 
 
 def _digest(path: str) -> str:
-    """Return a hash of an input file."""
+    """Return a hash of a model or centers that determine the outputs."""
     from allegiance.io.files import read_file
 
     return hashlib.sha256(read_file(path) or b"").hexdigest()
 
 
 def open_output(path: str, run: Run, **facts: Any) -> Any:
-    """Return the sink of a table."""
+    """Return the sink of an output table, with provenance."""
     from allegiance.io import open_sink
 
     return open_sink(path, force=run.output.replaces, metadata=provenance() | facts)
 
 
 def write_rows(path: str | None, rows: Any, run: Run, **settings: Any) -> None:
-    """Write a table, if a file is named; ``settings`` are attributes of the sink."""
+    """Write an output table, if a file is named; ``settings`` are attributes of the sink."""
     if path is not None:
         with open_output(path, run) as sink:
             for name, value in settings.items():
@@ -248,7 +249,7 @@ def score_names(columns: Sequence[str], scores: Any, *, with_all: bool) -> dict[
 
 
 def free_names(columns: Any, wanted: dict[str, str]) -> dict[str, str]:
-    """Return unused column names: ``wanted``, or with a prefix if the table has any of them."""
+    """Return unused names of output columns: ``wanted``, or with a prefix if the table has any of them."""
     prefix, number = "", 1
     while any(prefix + output_name in columns for output_name in wanted.values()):
         prefix, number = "allegiance_" if number == 1 else f"allegiance{number}_", number + 1

@@ -106,6 +106,7 @@ def describe_stream(run: Run, table: Table, plan: FeaturePlan, fitted: Any, summ
 def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, by_column: Any, descriptions: Any, model_id: str
 ) -> Facts:
+    """Return the facts of the summary, whose findings are those of the plan and the drivers."""
     findings = [finding for finding in plan.findings if finding.level == "warning"]
     known = {finding.kind for finding in findings}
     if by_column is not None:
@@ -154,10 +155,12 @@ def as_values(facts: Facts) -> dict[str, Any]:
 
 
 def _worst_first(summary: Summary) -> list[tuple[int, Any]]:
+    """Return the clusters of the summary, the least replicable first."""
     return sorted(enumerate(summary.clusters), key=lambda each: (each[1].name is None, -each[1].doubt))
 
 
 def _review_rows(review: Any) -> list[dict[str, Any]]:
+    """Return the review list of the summary as plain values."""
     return [] if review is None else [json_value(row) for row in review.to_pylist()]
 
 
@@ -219,7 +222,7 @@ def print_facts(facts: Facts, run: Run) -> None:
 
 
 def _cell(name: str, value: Any) -> str:
-    """Return a printable value: one line, cut if it is too long."""
+    """Return a value of the printed review list: one line, cut if it is too long."""
     if isinstance(value, float):
         return f"{value:.0f}" if name.endswith("priority") else f"{value:.2f}"
     text = "" if value is None else " ".join(str(value).split())

@@ -106,7 +106,7 @@ def audit(**values: Any) -> int:
 
 
 def _texts(table: Table, column: str) -> list[str]:
-    """Return a column as texts, missing values as empty texts; 2.0 becomes 2."""
+    """Return a column of an audit sheet or scored table as texts; 2.0 becomes 2."""
     from allegiance.io.formats import text_of
 
     values = table.read([column]).column(0).to_pylist()
@@ -114,7 +114,7 @@ def _texts(table: Table, column: str) -> list[str]:
 
 
 def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[str]]:
-    """Return the scored row, by number or identifier, and the sampling method of each row of the sheet."""
+    """Return the scored row, by number or identifier, and the sampling method of each row of an audit sheet."""
     from allegiance.io import TableError
 
     keys = [key.partition("-") for key in _texts(sheet, _KEY)]
@@ -147,7 +147,7 @@ def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[s
 
 
 def _answers(texts: list[str], own: list[str], classes: list[str], sheet: str) -> Any:
-    """Return the answers: Booleans or the right clusters, None for empty cells."""
+    """Return the answers in an audit sheet: Booleans or the right clusters, None for empty cells."""
     import numpy as np
 
     from allegiance.io import TableError

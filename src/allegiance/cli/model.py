@@ -58,7 +58,7 @@ def model(**values: Any) -> None:
 
 
 def _print(path: str, scorer: Any, facts: dict[str, Any]) -> None:
-    """Print the contents for a person."""
+    """Print the contents of a model for a person."""
     from allegiance.notebook import fitted_facts, text_table
 
     show(f"{path}: {len(facts['clusters'])} clusters in {facts['features']} features", bold=True)
@@ -122,6 +122,7 @@ def contents(scorer: Any, plan: Any, about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _figure(value: Any) -> str:
+    """Return a figure of a model as text."""
     if value is None:
         return ""
     return f"{value:.0%}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -94,7 +94,7 @@ def review(**values: Any) -> None:
 
 
 def _default_log(run: Run, table: Table) -> str:
-    """Return the decision log: next to a file or folder, or in the current folder for URLs and standard input."""
+    """Return where review decisions go: next to a file or folder, or in the current folder for URLs and pipes."""
     name = run.data[0].rstrip("/" + os.sep)
     if "://" in name:
         return f"{name.partition('?')[0].rpartition('/')[2] or 'data'}.decisions.jsonl"
@@ -104,7 +104,7 @@ def _default_log(run: Run, table: Table) -> str:
 
 
 def _check_log(path: str) -> None:
-    """Raise if decisions cannot be written there, before any work."""
+    """Raise if review decisions cannot be written there, before any work."""
     from allegiance.io import check_writable
 
     if "://" in path:

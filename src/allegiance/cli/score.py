@@ -215,12 +215,13 @@ def _check_usage(run: Run) -> None:
 
 
 def _lies_in(path: str, folder: str) -> bool:
+    """Return whether an output to write would be in an input folder to score."""
     inner, outer = os.path.realpath(path), os.path.realpath(folder)
     return inner == outer or inner.startswith(outer + os.sep)
 
 
 def _streams(run: Run, table: Table) -> bool:
-    """Decide whether to read the table in batches."""
+    """Decide whether to score the table in batches."""
     from allegiance.io.files import is_folder
 
     if run.output.stream is not None:
@@ -300,6 +301,7 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
 
 
 def _review_request(run: Run, n_rows: int) -> ReviewRequest:
+    """Return the rows to list for ``score --review``."""
     from allegiance.io.batches import ReviewRequest
     from allegiance.results import review_count
 
@@ -382,6 +384,7 @@ def _save(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: di
 
 
 def _exit_code(run: Run, facts: Facts, drift: Any) -> int:
+    """Return the exit code of ``score``, and log the reason if it is not 0."""
     output, summary = run.output, facts.summary
     if output.fail_on_drift and drift is not None and is_beyond(drift, output.tolerance):
         run.log.write("drift", f"{run.data[0]} has drifted from {run.trust.model}.")

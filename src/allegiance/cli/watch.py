@@ -83,7 +83,7 @@ def watch(**values: Any) -> int:
 
 
 def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: str) -> PeriodComparison:
-    """Read a file and compare it with the baseline of the model."""
+    """Compare a later file with the baseline of the model."""
     from allegiance.drift import compare_profiles
     from allegiance.io import TableError
     from allegiance.io.batches import Rows, profile_table

@@ -96,7 +96,7 @@ class Rows:
         return list(self.used if self.plan is None else self.plan.names)
 
     def within(self, table: Table) -> Rows:
-        """Return the rows of one partition of the table."""
+        """Return the batches of one partition of the table."""
         rows = copy(self)
         rows.table = table
         return rows
@@ -153,12 +153,8 @@ class Rows:
             row = start + first_row(batch.column(error.column), error.text)
             raise TableError(f"{self.table.place_of(row)}: {error}") from error
 
-    def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
-        """Yield features (m, d) and labels (m,) of batches with rows."""
-        return ((batch.X, batch.labels) for batch in self.batches(rows) if len(batch.X))
-
     def sample(self, most: int) -> FloatArray:
-        """Return the features of a random sample of rows, in their order. It does not depend on batches."""
+        """Return the features of a random sample of the rows of all batches, in their order."""
         assert self.plan is not None
         return np.asarray(self.plan.prepare(self.table.sample(most, self.used))[0], np.float64)
 
@@ -207,7 +203,7 @@ class BatchScorer:
             return self.fitted.prepare_input(batch.X, batch.labels, named=hasattr(batch.X, "columns"))
 
     def measure(self, batch: Batch, points: PreparedInput | None) -> ScoredBatch:
-        """Score the points from :meth:`enter`."""
+        """Score the points of a batch from :meth:`enter`."""
         # Without details no affinities are written, so one per row is enough.
         top = self.top if self.details else 1
         with self._naming_rows(batch):
@@ -236,7 +232,7 @@ class BatchScorer:
 
     @contextmanager
     def _naming_rows(self, batch: Batch) -> Iterator[None]:
-        """Add the row numbers to errors."""
+        """Add the row numbers of the batch to errors."""
         try:
             yield
         except TableError:
@@ -247,7 +243,7 @@ class BatchScorer:
 
 
 def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request: ReviewRequest) -> pa.Table:
-    """Return the rows to review, with the reason and the sort key (lowest first) in the last two columns."""
+    """Return the rows of a batch to review, with the reason and the sort key (lowest first) in the last columns."""
     order = result.trust if request.by == "trust" and result._calibrated else result._ranking
     numbers = review_rows(order, None)
     if not request.with_firm:
@@ -262,7 +258,7 @@ def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request
 
 
 def first_rows(lists: Iterable[pa.Table | None], request: ReviewRequest | None) -> pa.Table | None:
-    """Return the first rows of several review lists; None if no list was requested. The sort is stable."""
+    """Return the first rows of the review lists of several batches; None without lists. The sort is stable."""
     tables = [table for table in lists if table is not None]
     if request is None or not tables:
         return None
@@ -271,7 +267,7 @@ def first_rows(lists: Iterable[pa.Table | None], request: ReviewRequest | None) 
 
 
 def profile_table(fitted: Fitted, rows: Rows, start: int = 0, stop: int | None = None) -> Profile:
-    """Return the drift profile of rows ``start`` to ``stop``, in the units of the table."""
+    """Return the drift profile of rows ``start`` to ``stop`` from their batches, in the units of the table."""
     assert rows.plan is not None
     empty = fitted.empty_result(FrameLike(), 1)
     total = profile_matrix(fitted, rows.plan, rows.empty_batch().X, 0, empty)
@@ -282,14 +278,35 @@ def profile_table(fitted: Fitted, rows: Rows, start: int = 0, stop: int | None =
 
 
 def fitted_of(model: Any) -> Fitted:
-    """Return the fitted object of a scorer or model."""
+    """Return the fitted object that scores batches: that of a scorer or model."""
     scorer = model.scorer if isinstance(model, Model) else model
     check_is_fitted(scorer)
     return scorer.fitted_
 
 
+def prepare_scoring(
+    model: Any,
+    table: Table,
+    *,
+    columns: Sequence[str] | None,
+    keep: Sequence[str] | Mapping[str, str],
+    labels: str | None,
+    top: int | None,
+    details: bool,
+    row_numbers: bool = False,
+    typed: bool = True,
+) -> tuple[Rows, BatchScorer]:
+    """Return the rows of a table in batches, and what scores them by a scorer or model; see ``score_stream``."""
+    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
+    row = "row" if row_numbers else None
+    rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), row=row, typed=typed)
+    names = [*(["row"] if row_numbers else []), *output_names.values()]
+    top = None if top is None else check_count(top, "top")
+    return rows, BatchScorer(fitted_of(model), names, table.where, top=top, details=details)
+
+
 def rows_for(model: Any, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
-    """Return the rows of a table, prepared for a scorer or model."""
+    """Return the rows of a table in batches, prepared for a scorer or model."""
     if isinstance(model, Model):
         if columns is not None:
             raise ValueError("columns cannot be chosen for a model: its plan names them.")
@@ -313,14 +330,10 @@ def score_arrow(
     """Score a record batch or a table; see :meth:`AffinityScorer.score_arrow`."""
     arrow = as_arrow(data)
     table = open_table(arrow)
-    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    fitted = fitted_of(model)
     known: Any = model.plan.used if isinstance(model, Model) else columns
-    known = fitted.columns.known_names if known is None else known
-    table.check_columns([*(known if known is not None else []), *output_names, *([labels] if labels else [])])
-    top = None if top is None else check_count(top, "top")
-    score = BatchScorer(fitted, list(output_names.values()), table.where, top=top, details=details)
-    rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), typed=True)
+    known = fitted_of(model).columns.known_names if known is None else known
+    table.check_columns([*(known if known is not None else []), *keep, *([labels] if labels else [])])
+    rows, score = prepare_scoring(model, table, columns=columns, keep=keep, labels=labels, top=top, details=details)
     parts = [score(batch).rows for batch in rows.batches(max(arrow.num_rows, 1))]
     scores = pa.Table.from_batches(parts or [score(rows.empty_batch()).rows])
     if isinstance(arrow, pa.Table):

@@ -15,7 +15,6 @@ import numpy as np
 from allegiance._core.validation import AnyArray, is_lazy, require
 from allegiance.drift import Profile, profile_rows
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, align, calibrate_fitted, fit
-from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, FrameLike, join_results
 
 from .saved import predict_points, prepare_points, profile_matrix
@@ -142,7 +141,7 @@ class Partitions:
         return replace(counted, labels=aligned)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Return each partition with its labels, None if there are none."""
+        """Return each partition with its labels, None without labels."""
         return list(zip(self.rows, self.labels or [None] * len(self.rows), strict=True))
 
     def sample(self, n_rows: int, seed: int) -> Any:
@@ -163,23 +162,23 @@ class Partitions:
 
 
 def _attach_labels(frame: Any, labels: Any) -> Any:
+    """Add the labels of a partition to its frame."""
     return frame.assign(**{_LABELS: np.asarray(align(frame, labels))})
 
 
 def _lengths(parts: list[Any]) -> list[float]:
-    count = _delayed(_n_rows)
+    """Return the rows of each partition."""
+    count = _delayed(lambda part: int(part.shape[0]))
     return [float(n) for n in require("dask", "dask", "a Dask collection").compute(*map(count, parts))]
 
 
-def _n_rows(part: Any) -> int:
-    return int(part.shape[0])
-
-
 def _cut(start: int, length: int, *pieces: Any) -> AnyArray:
+    """Cut the labels of one partition out of the pieces that hold them."""
     return np.concatenate([np.asarray(piece) for piece in pieces])[start : start + length]
 
 
 def _take(rows: Any, numbers: AnyArray) -> Any:
+    """Return sampled rows of a partition."""
     return rows.iloc[numbers] if hasattr(rows, "iloc") else rows[numbers]
 
 
@@ -198,18 +197,15 @@ class DaskChunks:
         starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
         pairs = zip(self._partitions.pairs(), starts, strict=True)
         parts = [each(work, rows, labels, start) for (rows, labels), start in pairs]
-        total = _merge_all(parts, merge or _plus).compute()
+        total = _merge_all(parts, merge or (lambda first, second: first.merge(second))).compute()
         if total is None:
             raise ValueError("X has no rows: all of its partitions are empty.")
         return total
 
 
 def _summarize(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
+    """Summarize one partition on its worker."""
     return work(Chunk(rows, labels, start))
-
-
-def _plus(first: AnySummary, second: AnySummary) -> AnySummary:
-    return first.merge(second)
 
 
 def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
@@ -222,6 +218,7 @@ def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
 
 
 def _merge(first: Any, second: Any, add: Callable[[Any, Any], Any]) -> Any:
+    """Merge the summaries of two partitions, either of which may be None."""
     return second if first is None else first if second is None else add(first, second)
 
 
@@ -266,6 +263,7 @@ def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
 
 
 def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk) -> Profile | None:
+    """Return the drift profile of one partition."""
     if not chunk.X.shape[0]:
         return None
     if plan is None:
@@ -289,25 +287,25 @@ def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None,
 
 
 def _delayed(function: Any) -> Any:
+    """Return a function as a delayed node of the Dask graph."""
     return require("dask", "dask", "a Dask collection").delayed(function, traverse=False)
 
 
 def _ship(fitted: Fitted) -> Any:
     """Return the fitted object as one node of the graph, unpickled once per worker."""
-    return _delayed(partial(_identity, fitted.with_threads()))()
-
-
-def _identity(fitted: Fitted) -> Fitted:
-    return fitted
+    shipped = fitted.with_threads()
+    return _delayed(lambda: shipped)()
 
 
 def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan: Any) -> AffinityResult:
+    """Score one partition on its worker."""
     if not X.shape[0]:
         return fitted.empty_result(FrameLike.of(X), top)
     return fitted.score_prepared(prepare_points(fitted, plan, X, labels), top)
 
 
 def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
+    """Label one partition on its worker."""
     return predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0]
 
 
@@ -341,6 +339,7 @@ class LazyAffinityResult:
         return self._fitted.classes
 
     def _array(self, name: str) -> Any:
+        """Return an array of the result as a lazy Dask array."""
         array = require("dask.array", "dask", "a lazy result")
         like = getattr(self._empty, name)
         if like is None:
@@ -398,7 +397,7 @@ for _name in _ARRAYS:
 
 
 def _join_frames(frames: list[FrameLike]) -> FrameLike:
-    """Return the frame type of all parts, with concatenated indices."""
+    """Return the frame type of all partitions, with concatenated indices."""
     first = frames[0]
     if first.index is None:
         return first

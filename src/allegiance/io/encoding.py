@@ -66,24 +66,25 @@ def _feature_maps() -> dict[str, Kind]:
 
 
 def _check_hashes(parts: dict[str, Any], sizes: Sizes) -> None:
-    """Raise unless every column, including an optional constant one, maps to an existing feature."""
+    """Raise unless every column of an encoded count sketch maps to an existing feature."""
     sizes.agree("hashed", sizes["d"] + (parts["coef0"] != 0), "indexHash_")
     if parts["indexHash_"].max() >= sizes["m"]:
         raise ValueError(f"indexHash_ refers to features beyond the {sizes['m']} that exist.")
 
 
 def _kinds() -> dict[str, Kind]:
+    """Return the schemas of all kinds of objects that can be encoded."""
     return STORED | _feature_maps()
 
 
 def check(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
-    """Raise ValueError unless encoded values match their specifications and each other."""
+    """Raise ValueError unless encoded values of a saved file match their specifications and each other."""
     divergence = {"divergence": Kind(BregmanDivergence, {"name": Text(tuple(DIVERGENCES))})}
     check_parts(values, parts, "", Sizes({}, _kinds() | divergence))
 
 
 def encode(value: Any, name: str) -> Any:
-    """Return a value as None, numbers, texts, arrays, and lists and dicts of these; ``name`` is for messages.
+    """Encode a value as None, numbers, texts, arrays, and lists and dicts of these; ``name`` is for messages.
 
     Raises
     ------
@@ -118,6 +119,7 @@ def encode(value: Any, name: str) -> Any:
 
 
 def _encode_array(value: Any, name: str) -> Any:
+    """Encode an array, sparse matrix or array of plain objects."""
     if is_sparse(value):
         rows = sp.csr_array(value)
         return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
@@ -131,7 +133,7 @@ def _encode_array(value: Any, name: str) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Return the value from the result of :func:`encode`."""
+    """Decode a value from the result of :func:`encode`."""
     if not isinstance(value, dict):
         return value
     if "kind" not in value:
@@ -173,7 +175,7 @@ _FACTOR_SHAPES = {"full": ("m", "d", "d"), "tied": ("d", "d"), "diag": ("m", "d"
 
 
 def encode_clusterer(clusterer: Any) -> dict[str, Any] | None:
-    """Return the arrays with which k-means or a Gaussian mixture labels new points; None for other clusterers."""
+    """Encode k-means or a Gaussian mixture as the arrays that label new points; None for other clusterers."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.mixture import GaussianMixture
 
@@ -191,7 +193,7 @@ def encode_clusterer(clusterer: Any) -> dict[str, Any] | None:
 
 
 def decode_clusterer(state: Mapping[str, Any], n_features: int) -> Any:
-    """Return a clusterer that labels new points like the encoded one."""
+    """Decode a clusterer that labels new points like the encoded one."""
     from sklearn.cluster import KMeans
     from sklearn.mixture import GaussianMixture
 
@@ -244,6 +246,7 @@ def _transformers() -> dict[str, tuple[Any, dict[str, Spec]]]:
 
 
 def _encode_transformer(transformer: Any, name: str) -> dict[str, Any]:
+    """Encode a fitted scikit-learn transformer as parameters and arrays."""
     while isinstance(transformer, FrozenEstimator):
         transformer = transformer.estimator
     cls, specs = _transformers().get(type(transformer).__name__, (None, {}))
@@ -269,6 +272,7 @@ def _encode_transformer(transformer: Any, name: str) -> dict[str, Any]:
 
 
 def _decode_transformer(cls: str, params: dict[str, Any], fitted: dict[str, Any], output: str | None) -> Any:
+    """Decode a transformer after checking its arrays."""
     if cls not in _transformers():
         raise ValueError(f"the state has a transformer {cls!r}, which this version of allegiance does not support.")
     constructor, specs = _transformers()[cls]

@@ -170,7 +170,7 @@ def propose(
 
 
 def _is_yes_or_blank(profile: ColumnProfile) -> bool:
-    """Return whether a column of numbers is 1 for yes and blank for no."""
+    """Return whether a proposed feature is 1 for yes and blank for no."""
     one_value = profile.kind == "number" and profile.values is not None and len(profile.values) == 1
     return one_value and profile.n_missing > 0 and not profile.missing_words
 
@@ -206,6 +206,7 @@ def _exclusion_reason(profile: ColumnProfile, category: bool, is_requested: bool
 
 
 def _too_many(profile: ColumnProfile) -> str:
+    """Return the reason to leave out a column of too many distinct texts."""
     remark = f"; {profile.remark}" if profile.remark else ""
     if profile.unique:
         return f"has a different text in every row{remark}"
@@ -215,7 +216,7 @@ def _too_many(profile: ColumnProfile) -> str:
 
 
 def _one_value(profile: ColumnProfile) -> str:
-    """Return the only value of a column as text, days as a date."""
+    """Return the only value of a constant column that is left out as text, days as a date."""
     if profile.kind != "date":
         return f"{profile.min:g}"
     moment = as_times(np.array(profile.min))
@@ -223,13 +224,14 @@ def _one_value(profile: ColumnProfile) -> str:
 
 
 def _as_list(names: Any) -> list[str]:
+    """Return the columns of an argument of :func:`propose` as a list."""
     if names is None:
         return []
     return [names] if isinstance(names, str) else [str(name) for name in names]
 
 
 def _expand_patterns(patterns: Any, names: Sequence[str]) -> list[str]:
-    """Expand patterns to column names; a pattern without a match stays, for the error message."""
+    """Expand patterns such as pixel* to feature names; one without a match stays, for the error message."""
     columns: list[str] = []
     for part in _as_list(patterns):
         matched = [part] if part in names else [name for name in names if fnmatchcase(name, part)]
@@ -238,7 +240,7 @@ def _expand_patterns(patterns: Any, names: Sequence[str]) -> list[str]:
 
 
 def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
-    """Return the plan of a feature."""
+    """Propose the plan of one feature."""
     plan = ColumnPlan(profile.name, "feature", kind=profile.kind, missing=profile.missing, n_missing=profile.n_missing)
     if not category:
         plan.reason = "numbers" if profile.kind == "number" else "dates, in days"
@@ -260,7 +262,7 @@ def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> Colu
 
 
 def _natural(text: str) -> tuple[int, float, str]:
-    """Sort numbers by value before texts."""
+    """Sort the categories of a feature: numbers by value before texts."""
     try:
         return 0, float(text), text
     except ValueError:
@@ -268,7 +270,7 @@ def _natural(text: str) -> tuple[int, float, str]:
 
 
 def _is_identifier(profile: ColumnProfile, n_rows: int) -> bool:
-    """Return whether whole numbers identify rows: a row counter, or unique and named or distributed like one."""
+    """Return whether whole numbers are no feature but identify rows: counted, or unique and named like an id."""
     if profile.kind != "number" or not profile.integer:
         return False
     if is_counter_name(profile.name):
@@ -291,7 +293,8 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
         fixed = column.reason == "as requested" or column.name in requested
         if fixed or column.role not in ("feature", "left out") or column.kind == "category" or profile.n_rows < 3:
             continue
-        text = stats.kind == "text" and stats.unique
+        is_misread = stats.remark.endswith((" is not a number", " is not a date"))
+        text = stats.kind == "text" and stats.unique and not is_misread
         if text or _is_identifier(stats, profile.n_rows):
             ranked.append((0 if is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
     ranked.sort(key=lambda entry: entry[:2])
@@ -349,11 +352,12 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
 
 
 def _note(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> Finding:
+    """Return a finding about proposed features."""
     return Finding(kind, tuple(names), text, remedy, level)
 
 
 def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterator[Finding]:
-    """Yield errors if there are no usable features, or if the file does not look like a table."""
+    """Yield errors about a proposed plan without usable features, or of a file that does not look like a table."""
     left_out = [column for column in plan.columns if column.role == "left out"]
     if not plan.used:
         reasons = "; ".join(f"{column.name!r} {column.reason}" for column in left_out)
@@ -473,18 +477,18 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]
 
 
 def _is_code(profile: ColumnProfile) -> bool:
-    """Return whether whole numbers are named and distributed like category codes."""
+    """Return whether a feature of whole numbers is named and distributed like category codes."""
     few_values = profile.values is not None and 1 < len(profile.values) <= _MAX_CATEGORIES
     return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and _is_code_name(profile.name)
 
 
 def _unit(profile: ColumnProfile) -> str:
-    """Return the unit that follows every number of a text column, such as "min"; empty if there is none."""
+    """Return the unit after every number of a column that is no feature, such as "min"; empty if there is none."""
     parts = [re.fullmatch(r"[\d.,]+(\s*[^\d\s.,]\S{0,9})", text) for text in profile.values or ()]
     units = {part[1].strip() if part else "" for part in parts}
     return units.pop() if profile.kind == "text" and len(units) == 1 else ""
 
 
 def _is_code_name(name: str) -> bool:
-    """Return whether a name is that of a category code: region, DeptCode, manager_id."""
+    """Return whether a feature is named like a category code: region, DeptCode, manager_id."""
     return _CODE_NAME.search(name) is not None or re.search(r"(?:^|[^A-Za-z])id$|[a-z]I[Dd]$", name) is not None

@@ -41,7 +41,7 @@ class TableError(ValueError):
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path is a URL."""
+    """Return whether a file path is a URL."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
 
 
@@ -130,6 +130,7 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
 
 
 def _temporary(target: Path) -> Path:
+    """Return the path of the temporary file of an atomic write."""
     name = os.fsdecode(os.fsencode(target.name)[-_MAX_NAME_BYTES:])
     return target.with_name(f"{TEMPORARY}{secrets.token_hex(6)}-{name}")
 
@@ -213,6 +214,7 @@ def stamp_folder(folder: str) -> list[list[Any]]:
 
 
 def _remote_stamp(info: dict[str, Any]) -> list[Any]:
+    """Return the size of a remote file, and its time or server tag."""
     tags = (str(info[key]) for key in ("ETag", "etag", "mtime", "created") if info.get(key))
     return [info.get("size"), next(tags, None)]
 
@@ -285,6 +287,7 @@ def close_locked(descriptor: int) -> None:
 
 
 def _exists(path: str) -> str:
+    """Return the message about a file that exists."""
     return f"{path} already exists. Choose another name, or pass `force=True`."
 
 

@@ -32,7 +32,7 @@ def open_bytes(path: str) -> Any:
 
 
 def open_seekable(path: str) -> Any:
-    """Return a local path as it is, or an open file for a URL."""
+    """Return a local file path as it is, or an open file for a URL."""
     if not is_url(path):
         return path
     filesystem, name = filesystem_of(path)
@@ -41,7 +41,7 @@ def open_seekable(path: str) -> Any:
 
 @contextmanager
 def wrap_errors(sentence: str) -> Iterator[None]:
-    """Turn any error of a library into a ``TableError`` that begins with ``sentence``."""
+    """Turn any error of a file format's library into a ``TableError`` that begins with ``sentence``."""
     try:
         yield
     except TableError:
@@ -51,21 +51,21 @@ def wrap_errors(sentence: str) -> Iterator[None]:
 
 
 def plain_schema(schema: Any) -> Any:
-    """Replace views and run-end encoding, which pyarrow does not fully support, by plain types."""
+    """Replace views and run-end encoding of Arrow files, which pyarrow does not fully support, by plain types."""
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     kinds = [one.type.value_type if pa.types.is_run_end_encoded(one.type) else one.type for one in schema]
     return pa.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
 
 
 def cast_column(column: Any, kind: Any) -> Any:
-    """Cast a column to another type, also from views and run-end encoding."""
+    """Cast a column of a file to another type, also from views and run-end encoding."""
     if pa.types.is_run_end_encoded(column.type):
         column = pc.run_end_decode(column)
     return column if column.type == kind else column.cast(kind)
 
 
 def drop_first_rows(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa.RecordBatch]:
-    """Yield chunks without their first ``start`` rows."""
+    """Yield the chunks of a file without their first ``start`` rows."""
     for chunk in chunks:
         if start < chunk.num_rows:
             yield chunk.slice(start)
@@ -142,7 +142,7 @@ class Part:
         return cls(where, format, table.schema, table.num_rows, read, written=written)
 
     def set_schema(self, schema: Any) -> None:
-        """Set the columns, after checking their names."""
+        """Set the columns of a file, after checking their names."""
         self.schema = plain_schema(schema)
         try:
             self.names = list(self.schema.names)
@@ -172,7 +172,7 @@ class Part:
         return [self.first_line + row for row in rows]
 
     def exclude(self, rows: Iterable[int]) -> None:
-        """Exclude rows from reading."""
+        """Exclude rows of a file from reading."""
         self.excluded = {*self.excluded, *rows}
 
     def kept_chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
@@ -340,6 +340,7 @@ def _flat_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json_text(value: Any) -> str | None:
+    """Return a value of a JSON file as text or None."""
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else value
 
 

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -67,9 +68,10 @@ def list_partitions(table: Table) -> list[Partition]:
 
 
 def _file_names(paths: Sequence[str]) -> list[str]:
-    """Return unique file names for paths, without shared folders and endings."""
+    """Return unique names of output parts for input paths, without shared folders and endings."""
     pieces = [(path if is_url(path) else os.path.abspath(path)).replace(os.sep, "/").split("/") for path in paths]
-    shared = _shared_length([each[:-1] for each in pieces])
+    levels = zip(*(each[:-1] for each in pieces), strict=False)
+    shared = len([*takewhile(lambda names: len({*names}) == 1, levels)])
     names: list[str] = []
     for each in pieces:
         *folders, name = each[shared:]
@@ -80,16 +82,6 @@ def _file_names(paths: Sequence[str]) -> list[str]:
             next(one for one in (name, *(f"{name}-{i}" for i in range(2, len(paths) + 2))) if one not in names)
         )
     return names
-
-
-def _shared_length(paths: Sequence[Sequence[str]]) -> int:
-    """Return the number of leading folders that all paths share."""
-    length = 0
-    for names in zip(*paths, strict=False):
-        if len({*names}) > 1:
-            break
-        length += 1
-    return length
 
 
 class PartitionedSink:
@@ -130,7 +122,7 @@ class PartitionedSink:
             raise TableError(f"{self.path} is a file: name a folder.")
 
     def check(self, fields: Any) -> None:
-        """Raise if the format cannot store a column."""
+        """Raise if the parts cannot store a column."""
         open_sink("part.parquet", force=True).check(fields)
 
     def __enter__(self) -> PartitionedSink:
@@ -210,6 +202,7 @@ class PartitionedSink:
         write_whole(self._record_of(part), json.dumps(values).encode())
 
     def _record_of(self, part: Partition) -> str:
+        """Return the path of the record of a part."""
         return f"{self.path}{RECORDS}/{part.name}.part.json"
 
     def _digest(self, part: Partition, run: Mapping[str, Any]) -> str:
@@ -219,6 +212,6 @@ class PartitionedSink:
 
 
 def _size(path: str) -> int | None:
-    """Return the size of a file, None if it does not exist."""
+    """Return the size of an output part, None if it does not exist."""
     values = stamp(path)
     return None if values is None else int(values[0])

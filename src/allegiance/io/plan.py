@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, join_names
 from allegiance.drivers import Finding
+from allegiance.notebook import count
 
 from .files import TableError
 from .formats import as_arrow
@@ -158,6 +159,7 @@ class FeaturePlan:
         return [column for column in self.columns if column.role == "feature"]
 
     def _named(self, role: str) -> tuple[str, ...]:
+        """Return the columns of the plan with a role."""
         return tuple(column.name for column in self.columns if column.role == role)
 
     @property
@@ -308,7 +310,7 @@ class FeaturePlan:
                 present &= label_values(arrays[name], name, self.where)[1]
 
     def _numbers(self, values: Any, column: ColumnPlan) -> FloatArray:
-        """Return a column in its own units, with NaN for missing values."""
+        """Return a planned column in its own units, with NaN for missing values."""
         values = without_dictionary(values)
         if not (is_text(values.type) or is_number(values.type) or is_time(values.type)):
             raise TableError(f"column {column.name!r} contains {column.kind}s in the plan, but {values.type} here.")
@@ -323,7 +325,7 @@ class FeaturePlan:
         return numbers
 
     def _codes(self, values: Any, column: ColumnPlan, counts: Gaps) -> tuple[IntArray, BoolArray]:
-        """Return category codes, -1 for unknown categories, and a mask of the missing values that are not filled."""
+        """Return category codes by the plan, -1 for unknown ones, and a mask of missing values that are not filled."""
         texts = as_texts(values)
         if column.missing:
             words = pa.array(sorted(lower_words(column.missing)), pa.string())
@@ -446,8 +448,8 @@ class FeaturePlan:
                 text = "has categories the model has not seen; they are encoded as zeros"
                 notes.append(f"column {name!r} {text}: {join_counts(new)}.")
         if gaps.missing:
-            what = "are filled as in the model" if self.impute == "median" else "leave their row out"
-            notes.append(f"{sum(gaps.missing.values()):,} missing values {what}: {join_counts(gaps.missing)}.")
+            what = "filled as in the model" if self.impute == "median" else "in rows that are left out"
+            notes.append(f"{count(gaps.missing.total(), 'missing value')} {what}: {join_counts(gaps.missing)}.")
         return notes
 
     def to_dict(self) -> dict[str, Any]:

@@ -213,8 +213,9 @@ def _read_plain(columns: Sequence[Any]) -> Iterator[dict[str, _Numbers] | None]:
         grouped = _as_mask(pc.match_substring_regex(texts, r"^[+-]?[1-9]\d{0,2}\.\d{3}$"))
         commas = np.where(grouped, np.rint(points * 1000), np.where(pointed, np.nan, points))
     shape = (len(columns), -1)
-    pairs = zip(_numbers_of(points.reshape(shape)), _numbers_of(commas.reshape(shape)), strict=True)
-    for (point, comma), differs in zip(pairs, pointed.reshape(shape).any(axis=1).tolist(), strict=True):
+    has_points = np.asarray(pointed.reshape(shape).any(axis=1))
+    both = _numbers_of(points.reshape(shape)), _numbers_of(commas.reshape(shape))
+    for point, comma, differs in zip(*both, has_points.tolist(), strict=True):
         yield {".": point, ",": comma if differs else point} if point.moments else dict.fromkeys(MARKS + ORDERS, point)
 
 
@@ -381,9 +382,11 @@ class Sample:
             self._keys = self._keys[keep]
 
     def _n_bytes(self) -> int:
+        """Return the bytes of the sample."""
         return sum(held.nbytes for held in self._batches)
 
     def _table(self) -> Any:
+        """Return the sample as an Arrow table."""
         return pa.Table.from_batches(self._batches, schema=self._schema)
 
     @property
@@ -446,7 +449,7 @@ class _Numbers(NamedTuple):
 def _numbers_of(table: FloatArray) -> list[_Numbers]:
     """Return the numbers of each row of a table, with their moments."""
     is_finite = np.isfinite(table)
-    full = is_finite.all(axis=1)
+    full = np.asarray(is_finite.all(axis=1))
     moments = iter(_moments(table if full.all() else table[full]))
     numbers = list[_Numbers]()
     for values, keep, is_full in zip(table, is_finite, full.tolist(), strict=True):
@@ -493,7 +496,7 @@ class _Stats:
         self._last = np.nan
 
     def copy(self) -> _Stats:
-        """Return an independent copy."""
+        """Return an independent copy of the statistics of a reading."""
         twin = copy(self)
         twin.low, twin.high, twin._strays = copy(self.low), copy(self.high), [*self._strays]
         return twin
@@ -581,7 +584,7 @@ class _Stats:
         return next((Sentinel(end.value, end.n_rows, True) for end in dates), None)
 
     def finish(self, profile: ColumnProfile) -> None:
-        """Copy these statistics to a profile."""
+        """Copy these statistics to a column profile."""
         profile.infinite = self.infinite
         if self.count:
             profile.integer, profile.mean = self.whole, self.mean
@@ -654,6 +657,7 @@ class _Column:
             self._add_numbers(column, first)
 
     def _add_numbers(self, column: Any, first: int) -> None:
+        """Add typed numbers or times to the profile of a column."""
         raw = as_numbers(column)
         numbers = with_gaps(raw, self._missing)
         gaps = np.isnan(numbers)
@@ -676,6 +680,7 @@ class _Column:
                 self._values = None
 
     def _add_text(self, column: Any, first: int, plain: dict[str, _Numbers] | None) -> None:
+        """Add texts to the profile of a column."""
         texts = trim_texts(column) if plain is None else column
         self._absent += texts.null_count
         self._count(texts.drop_null())
@@ -797,6 +802,7 @@ class _Column:
         return "dmy" if day else "mdy"
 
     def _finish_numbers(self, profile: ColumnProfile, reading: str, column: Any, share: float) -> None:
+        """Complete the profile of a column of numbers or dates."""
         stats = self.readings[reading]
         profile.kind, profile.reading = "number" if reading in MARKS else "date", reading
         strays = stats.strays
@@ -816,14 +822,14 @@ class _Column:
 
 
 def _median(numbers: FloatArray) -> float:
-    """Return the median of finite numbers; ``np.median`` takes five times longer for a short column."""
+    """Return the median of a profiled column; ``np.median`` takes five times longer for a short one."""
     half = numbers.size // 2
     ordered = np.partition(numbers, (max(half - 1, 0), half))
     return float(ordered[half] if numbers.size % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
 def _as_mask(column: Any) -> BoolArray:
-    """Return an Arrow array of Booleans as a mask; null is false."""
+    """Return Arrow Booleans about the cells of a profiled column as a mask; null is false."""
     return np.asarray((pc.fill_null(column, False) if column.null_count else column).to_numpy(zero_copy_only=False))
 
 
@@ -839,7 +845,7 @@ def is_counter_name(name: str) -> bool:
 
 
 def typed_field(profile: ColumnProfile, kind: Any, keep_words: bool) -> Any:
-    """Return the type of a text column; with ``keep_words``, whole numbers mixed with words stay text.
+    """Return the type of a text column by its profile; with ``keep_words``, whole numbers mixed with words stay text.
 
     This is needed for labels, where "unknown" may be a label.
     """
@@ -852,7 +858,7 @@ def typed_field(profile: ColumnProfile, kind: Any, keep_words: bool) -> Any:
 
 
 def typed_column(column: Any, profile: ColumnProfile, kind: Any) -> Any:
-    """Return a column of text as numbers or times of the type from :func:`typed_field`."""
+    """Return a column of text as numbers or times by its profile, of the type from :func:`typed_field`."""
     numbers, _ = read_column(column, profile.reading, profile.missing)
     if profile.kind == "date":
         return pa.array(as_times(numbers))

@@ -207,7 +207,7 @@ class Model:
 
 
 def prepare_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any, labels: Any = None) -> PreparedInput:
-    """Return the input of the scorer for rows, prepared by the plan if there is one."""
+    """Return rows as the input of the scorer of a model, prepared by the plan if there is one."""
     if plan is None:
         return fitted.prepare_input(rows, labels)
     matrix, record = None, rows
@@ -242,7 +242,7 @@ def _record_matrix(plan: FeaturePlan, record: Mapping[str, Any]) -> AnyArray | N
 
 
 def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyArray:
-    """Return the labels (n,) of rows, prepared by the plan if there is one."""
+    """Return the labels (n,) of rows by a model, prepared by the plan if there is one."""
     points = prepare_points(fitted, plan, rows)
     return labels_of(fitted.codes_of(points, fitted.locate(points.rows)), fitted.classes)
 
@@ -250,7 +250,7 @@ def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyAr
 def profile_matrix(
     fitted: Fitted, plan: FeaturePlan, X: Any, start: int = 0, result: AffinityResult | None = None
 ) -> Profile:
-    """Return the profile of prepared rows (n, d), in the units of the table; ``start`` numbers the first row."""
+    """Return the drift profile of rows (n, d) prepared by a model, in the units of the table, from row ``start``."""
     dates = [column.kind == "date" for column in plan.features for _ in column.names]
     units, names = plan.in_units(X), list(plan.names)
     return profile_rows(fitted, X, result=result, features=units, names=names, dates=dates, start=start)
@@ -310,7 +310,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:
 
 
 def _plan_from(values: Mapping[str, Any]) -> FeaturePlan:
-    """Return a plan from plain values. Only models for tables need the extra ``io``."""
+    """Return the plan of a model file. Only models for tables need the extra ``io``."""
     try:
         from .features import FeaturePlan
     except ImportError as error:
@@ -431,6 +431,7 @@ def model_id(fitted: Fitted, plan: FeaturePlan | None = None) -> str:
 
 
 def _digest(state: dict[str, Any]) -> str:
+    """Return a hash of the saved state of a model."""
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in _members(state).items()}
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -472,6 +473,7 @@ def _members(state: dict[str, Any]) -> dict[str, bytes]:
 
 
 def _check_header(state: Any) -> None:
+    """Raise unless a state is that of a saved scorer in a format that this version reads."""
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise ValueError("this is not the state of a scorer.")
     version = state.get("version")
@@ -488,10 +490,12 @@ def _check_header(state: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
+    """Return why a model file cannot be loaded."""
     return str(error) if isinstance(error, ValueError) and str(error) else f"{type(error).__name__}: {error}"
 
 
 def _refuse_constant(text: str) -> None:
+    """Raise for NaN and Infinity in the JSON of a model file."""
     raise ValueError(f"{_STATE} contains {text}, which is not JSON.")
 
 
@@ -515,13 +519,14 @@ def _stored_members(content: bytes) -> dict[str, bytes]:
 
 
 def _npy(array: AnyArray) -> bytes:
+    """Return an array of a model as the bytes of an .npy file."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
 
 
 def _array(name: str, content: bytes) -> AnyArray:
-    """Return the array of an .npy file, after checking its header against its size."""
+    """Return the array of an .npy file in a model, after checking its header against its size."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
@@ -539,7 +544,7 @@ def _array(name: str, content: bytes) -> AnyArray:
 
 
 def _without_arrays(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
-    """Return a state for JSON: arrays are moved to ``arrays``, and infinite numbers become texts."""
+    """Return a model state for JSON: arrays are moved to ``arrays``, and infinite numbers become texts."""
     if isinstance(value, np.ndarray):
         arrays[f"{name}.npy"] = value
         return {"array": f"{name}.npy"}
@@ -553,6 +558,7 @@ def _without_arrays(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
 
 
 def _with_arrays(value: Any, files: dict[str, bytes]) -> Any:
+    """Return a state from the JSON of a model file with its arrays."""
     if isinstance(value, list):
         return [_with_arrays(item, files) for item in value]
     if not isinstance(value, dict):

@@ -284,6 +284,7 @@ class _Delimited:
             self._file.write(b"\n")
 
     def _render(self, column: Any) -> Any:
+        """Return a column as texts of a CSV file, quoted where needed."""
         kind = column.type
         if pa.types.is_floating(kind):
             return pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
@@ -301,7 +302,7 @@ class _Delimited:
 
 
 def _as_text(column: Any) -> Any:
-    """Return an Arrow array as texts; lists and structs become JSON."""
+    """Return a column to write as texts; lists and structs become JSON."""
     try:
         return column.cast(pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
@@ -326,11 +327,12 @@ class _Json:
 
 
 def _json_text(value: Any) -> str | None:
+    """Return a nested value of a written cell as JSON text."""
     return None if value is None else json.dumps(json_value(value), ensure_ascii=False, default=_plain)
 
 
 def _plain(value: Any) -> str:
-    """Return a value that JSON cannot store as text, bytes with escapes."""
+    """Return a cell that JSON or a workbook cannot store as text, bytes with escapes."""
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
@@ -412,6 +414,7 @@ class _Workbook:
         self._book.close()
 
     def _write_summary(self, sheet: Any) -> None:
+        """Write the second sheet of a workbook."""
         sheet.set_column(0, 0, 24)
         sheet.set_column(1, 1, 34)
         sheet.set_column(2, 12, 16)
@@ -443,6 +446,7 @@ def _as_number(value: Any) -> Any:
 
 
 def _width(value: Any) -> int:
+    """Return the width of a cell of a workbook, in characters."""
     if isinstance(value, float):
         return 8
     return 12 if isinstance(value, date) else len(str(value)) + 2 if value is not None else 0

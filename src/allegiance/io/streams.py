@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -25,14 +25,14 @@ from allegiance.fitting import Chunk, Columns, Specification, calibrate_fitted, 
 from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, Summary
 
-from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, fitted_of, profile_table, rows_for
+from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, prepare_scoring, profile_table
 from .files import TableError, is_folder, refuse_inputs
-from .partitions import Partition, PartitionedSink, ScoredPart, list_partitions
+from .partitions import PartitionedSink, ScoredPart, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
 from .saved import Model, model_id
 from .sinks import Sink, open_sink
-from .tables import BATCH_ROWS, Table, open_table
+from .tables import BATCH_ROWS, open_table
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -158,25 +158,19 @@ def score_stream(
         from allegiance import load
 
         scorer = load(scorer)
-    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
     if isinstance(sink, str | os.PathLike) and is_folder(os.fspath(sink)):
         sink = PartitionedSink(sink, if_exists="replace" if force else "error")
     output = sink if isinstance(sink, PartitionedSink) else open_sink(sink, force=force)
-    rows = rows_for(
+    rows, score = prepare_scoring(
         scorer,
         open_table(source),
-        columns,
+        columns=columns,
+        keep=keep,
         labels=labels,
-        keep=list(output_names),
-        row="row" if row_numbers else None,
-        typed=output.format not in ("csv", "tsv"),
-    )
-    score = BatchScorer(
-        fitted_of(scorer),
-        [*(["row"] if row_numbers else []), *output_names.values()],
-        rows.table.where,
-        top=None if top is None else check_count(top, "top"),
+        top=top,
         details=details,
+        row_numbers=row_numbers,
+        typed=output.format not in ("csv", "tsv"),
     )
     return score_rows(rows, score, output, check_count(batch_rows, "batch_rows"), verbose=verbose, executor=executor)
 
@@ -216,8 +210,10 @@ def score_rows(
             refuse_inputs("" if output is None else output.path, table.files)
             parts.append(write(rows, output))
         else:
-            run = _describe(rows, score)
-            for part in _check_partitions(table, output):
+            run, partitions = _describe(rows, score), list_partitions(table)
+            for part in partitions:
+                refuse_inputs(output.file_of(part), table.files)
+            for part in partitions:
                 earlier = output.find(part, run, empty.summary)
                 if earlier is not None:
                     if score.plan is not None:
@@ -265,16 +261,8 @@ def _write(
     return ScoredPart(n_rows, summary, review)
 
 
-def _check_partitions(table: Table, output: PartitionedSink) -> list[Partition]:
-    """Return the partitions of a table; raise if one of their outputs is an input."""
-    parts = list_partitions(table)
-    for part in parts:
-        refuse_inputs(output.file_of(part), table.files)
-    return parts
-
-
 def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
-    """Return the values that determine the output of this run."""
+    """Return the values that determine the output of a stream."""
     return {
         "scorer": model_id(score.fitted),
         "columns": rows.used,
@@ -291,12 +279,13 @@ def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
 
 @lru_cache(_CACHED_SCORERS)
 def _unpack(packed: bytes) -> BatchScorer:
-    """Unpickle a scorer, once for all batches with the same bytes."""
+    """Unpickle the scorer of a stream, once for all batches with the same bytes."""
     scorer: BatchScorer = pickle.loads(packed)
     return scorer
 
 
 def _score_remotely(packed: bytes, batch: Batch) -> ScoredBatch:
+    """Score a batch of a stream in a worker process."""
     return _unpack(packed)(batch)
 
 
@@ -335,7 +324,7 @@ def _workers(
 def _in_order(
     batches: Iterator[Batch], submit: Callable[[Batch], Future[ScoredBatch]], most: int
 ) -> Iterator[ScoredBatch]:
-    """Submit batches, and yield the results in order, with at most ``most`` batches in flight."""
+    """Submit batches of a stream, and yield results in order, with at most ``most`` batches in flight."""
     waiting: deque[tuple[Future[ScoredBatch], int]] = deque()
     in_flight = 0
     for batch in chain(batches, [None]):
@@ -350,31 +339,28 @@ def _in_order(
 
 
 class StreamChunks:
-    """Rows and labels as the chunks of a fit; each pass calls ``read``."""
+    """Rows and labels as the chunks of a fit: those of batches, which each pass reads again, or of a sample."""
 
     def __init__(
-        self,
-        rows: Rows,
-        read: Callable[[], Iterable[tuple[FloatArray, AnyArray | None]]],
-        has_labels: bool,
-        verbose: Verbose,
+        self, rows: Rows, batch_rows: int, verbose: Verbose, sample: tuple[FloatArray, AnyArray] | None = None
     ) -> None:
-        self._where, self._read, self._verbose = rows.table.where, read, verbose
-        self.n_features, self.has_labels = len(rows.names), has_labels
+        self._rows, self._batch_rows, self._verbose, self._sample = rows, batch_rows, verbose, sample
+        self.n_features, self.has_labels = len(rows.names), sample is not None or rows.labels is not None
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the rows once, and merge the batch summaries."""
+        batches = ((batch.X, batch.labels) for batch in self._rows.batches(self._batch_rows) if len(batch.X))
         total: AnySummary | None = None
         start = 0
         with progress(None, "fitting", self._verbose, unit="rows") as advance:
-            for X, labels in self._read():
+            for X, labels in batches if self._sample is None else [self._sample]:
                 summary = summarize(Chunk(X, labels, start))
                 start += X.shape[0]
                 advance(X.shape[0])
                 if summary is not None:
                     total = summary if total is None else total.merge(summary)
         if total is None:
-            raise TableError(f"{self._where} has no rows.")
+            raise TableError(f"{self._rows.table.where} has no rows.")
         return total
 
 
@@ -455,12 +441,12 @@ def fit_stream(
     # A saved scorer must reproduce its numbers.
     fitting.random_state = specification.settings.seed
     clusterer = None
-    chunks = StreamChunks(rows, partial(rows.matrices, batch_rows), labels is not None, verbose)
+    chunks = StreamChunks(rows, batch_rows, verbose)
     if n_clusters is not None:
         sample, clusterer = _kmeans(rows, check_count(n_clusters, "n_clusters"), specification.settings.seed)
         fitting.centers = clusterer.cluster_centers_
         specification = Specification.of(fitting)
-        chunks = StreamChunks(rows, lambda: [(sample, clusterer.labels_)], True, verbose)
+        chunks = StreamChunks(rows, batch_rows, verbose, (sample, clusterer.labels_))
     # Batches are plain arrays; column names are set below, for scoring frames later.
     threads = effective_threads(fitting.n_jobs)
     result = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
@@ -474,7 +460,7 @@ def fit_stream(
 
 
 def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
-    """Return a sample of rows, and k-means fitted to the sample."""
+    """Return a sample of the rows of a stream, and k-means fitted to the sample."""
     from sklearn.cluster import KMeans
 
     most = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)

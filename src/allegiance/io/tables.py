@@ -206,6 +206,7 @@ class Table:
         return lacking, [name for name in self._partial if name not in lacking]
 
     def _common_type(self, name: str) -> Any:
+        """Return the type of a column that all of the table's files can be cast to."""
         types = [pa.string() if name in part.keys else part.schema.field(name).type for part in self._parts]
         kinds = list(dict.fromkeys(types))
         if len(kinds) > 1 and any(is_text(kind) for kind in kinds):
@@ -301,6 +302,7 @@ class Table:
         return self._profile
 
     def _scan(self, *, first: bool) -> Profile:
+        """Profile the table in one pass."""
         check_rows = first and self._rules["keep_rows"] == "auto" and bool(self._written)
         missing = self._rules["missing"]
         if not isinstance(missing, Mapping):
@@ -517,7 +519,7 @@ class Table:
 
 
 def _lines(places: list[str]) -> str:
-    """Return line numbers as text, consecutive ones as a range."""
+    """Return line numbers of left-out rows of a table as text, consecutive ones as a range."""
     if not all(place.isdigit() for place in places):
         return f"line {join_names(places)}"
     runs: list[list[int]] = []
@@ -579,7 +581,7 @@ def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> It
 
 
 def _merge(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Merge pieces into one batch, and clear the list to free their memory."""
+    """Merge pieces of a table into one batch, and clear the list to free their memory."""
     whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
     pieces.clear()
     return whole
@@ -626,7 +628,7 @@ def _is_hidden(name: str, spec: str) -> bool:
 
 
 def _keys(path: str) -> dict[str, str | None]:
-    """Return the columns from folder names such as year=2024."""
+    """Return the columns of a table from folder names such as year=2024."""
     folders = PurePosixPath(path.replace(os.sep, "/")).parts[:-1]
     keys = [folder.partition("=") for folder in folders if "=" in folder]
     return {key: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for key, _, value in keys}

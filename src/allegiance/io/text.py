@@ -146,13 +146,13 @@ def _join_header_levels(rows: list[list[str]], header: int, names: list[str]) ->
 
 
 def _are_numbers(cells: Sequence[str]) -> list[bool]:
-    """Return whether each cell is a number, with either decimal mark."""
+    """Return whether each cell of a header is a number, with either decimal mark."""
     texts = pa.array(cells, pa.string())
     return pc.or_(pc.is_valid(read_numbers(texts)), pc.is_valid(read_numbers(texts, ","))).to_pylist()
 
 
 def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row holds only numbers, but not consecutive ones, such as column numbers or years."""
+    """Return whether the first row of a file holds only numbers, but not consecutive ones, such as years."""
     cells = [cell.strip() for cell in header]
     if not below or not all(cells) or not all(_are_numbers(cells)):
         return False
@@ -161,7 +161,7 @@ def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> b
 
 
 def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether most names are numbers, or values that occur again below."""
+    """Return whether most header cells are numbers, or values that occur again below."""
     below = [row for row in below if [cell.strip() for cell in row] != [*names]]
     if len(below) < 5:
         return False
@@ -219,7 +219,7 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
 
 
 def _check_extent(file: Any, path: str) -> None:
-    """Raise an error for a sheet whose cells span more rows and columns than fit into memory: the library aborts."""
+    """Raise for a worksheet whose cells span more rows and columns than fit into memory: the library aborts."""
     if not zipfile.is_zipfile(file):
         return
     with zipfile.ZipFile(file) as archive:
@@ -352,6 +352,7 @@ class TextFile(Part):
         return [lines[row] for row in rows]
 
     def _reader(self, columns: list[str], stream: _Stream) -> Any:
+        """Return the pyarrow reader of delimited text."""
         return pa.csv.open_csv(
             stream,
             read_options=pa.csv.ReadOptions(
@@ -455,7 +456,7 @@ class TextFile(Part):
 
 
 def _wait_for_release(stream: weakref.ref[_Stream]) -> None:
-    """Wait until pyarrow's threads release a stream: a release while Python exits aborts the process."""
+    """Wait until pyarrow's threads release a text stream: a release while Python exits aborts the process."""
     deadline = time.monotonic() + 0.5
     while stream() is not None and time.monotonic() < deadline:
         time.sleep(0.0005)
@@ -565,7 +566,7 @@ def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[
 
 
 def _record_lines(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """Yield lines, and append each to ``taken``."""
+    """Yield lines of delimited text, and append each to ``taken``."""
     for line in lines:
         taken.append(line)
         yield line

@@ -84,7 +84,7 @@ def trim_texts(texts: Any) -> Any:
 
 
 def plain_values(column: Any) -> FloatArray:
-    """Return an Arrow array of numbers as floating-point numbers with NaN."""
+    """Return an Arrow column of numbers as floating-point numbers with NaN."""
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -121,7 +121,7 @@ def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
 
 
 def first_row(column: Any, text: str) -> int:
-    """Return the number of the first row of a column with a trimmed text."""
+    """Return the number of the first row of an Arrow column with a trimmed text."""
     return int(pc.index(trim_texts(without_dictionary(column)), text).as_py())
 
 
@@ -242,7 +242,7 @@ def read_days(texts: Any, order: str) -> Any:
 
 
 def _digits(texts: Any) -> FloatArray:
-    """Return texts of digits as numbers, others as NaN."""
+    """Return texts of digits in dates as numbers, others as NaN."""
     return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
 
 
@@ -265,7 +265,7 @@ def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArra
 
 
 def _whole_or_text(column: Any, name: str, where: str) -> Any:
-    """Return decimals without a fraction as whole numbers, and other values as text."""
+    """Return label values as whole numbers if they are decimals without a fraction, otherwise as text."""
     kind = column.type
     try:
         if pa.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= 18:
@@ -284,6 +284,6 @@ def _whole_or_text(column: Any, name: str, where: str) -> Any:
 
 
 def join_counts(counts: Mapping[str, int]) -> str:
-    """Return names with their counts, largest first."""
+    """Return values with their counts as text, largest first."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     return join_texts(f"{join_names([name])} ({count:,})" for name, count in ranked)
