@@ -368,12 +368,28 @@ class TestIntervals:
             february = np.vstack([rng.normal(size=(300, 2)), *([last] if last else [])])
             assert not compare_periods(fitted, X, february).drifted
 
-    def test_a_change_that_does_not_matter_is_none_in_a_million_rows(self, scorer):
-        january = draw(0)[0]
+    @pytest.mark.parametrize(("size", "kinds"), [(1.02, []), (2.0, ["mix", "moved", "atypical"])])
+    def test_a_change_must_be_larger_than_what_does_not_matter(self, size, kinds):
+        """Beyond chance, in a million rows: one point of a share, 0.1 deviations, half a point of atypical points."""
+        january, _ = draw(0, n=5000)  # the scorer stores up to 1,024 members of each cluster
+        scorer = AffinityScorer(centers=CENTERS, influence="euclidean", n_jobs=1).fit(january)
         then = scorer.profile(january)
-        counts = np.array([[250_000, 250_000, 250_000, 250_000, 0], [254_000, 246_000, 250_000, 250_000, 0]])
-        large = [replace(then, counts=np.stack([each, each // 100], axis=1)) for each in counts]
-        assert not compare_profiles(scorer, *large).drifted
+        counts = np.array([[250_000, 2_500]] * 4 + [[0, 0]])
+        then = replace(then, counts=counts, moments=then.moments * np.array([200.0, 1.0, 200.0])[:, None, None])
+        moments = then.moments.copy()
+        moments[:, 1, 2, 1] += 0.1 * size * then.spread()[1]
+        moved = np.outer([1, -1, 0, 0, 0], [round(10_000 * size), 0])
+        changes = [
+            {"counts": counts + moved},
+            {"moments": moments},
+            {"counts": counts + np.array([0, round(1_250 * size)])},
+        ]
+        comparisons = [compare_profiles(scorer, then, replace(then, **change)) for change in changes]
+        assert [comparison.findings[0].kind for comparison in comparisons if comparison.drifted] == kinds
+        lucky = replace(then, counts=counts * [1, 0])
+        assert not compare_profiles(scorer, lucky, then).drifted, "one percent of new members are atypical"
+        rare = [replace(then, counts=np.outer([330, 330, 330, n, 0], [1000, 10])) for n in (10, 7)]
+        assert [each.kind for each in compare_profiles(scorer, *rare).findings] == ["mix"], "a third of its points"
 
 
 @pytest.mark.slow

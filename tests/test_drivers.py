@@ -131,6 +131,17 @@ def test_flags_name_the_columns_and_a_remedy(mixed: pd.DataFrame) -> None:
     assert one.flags[0].remedy == "--drop income"
 
 
+def test_the_plan_and_the_drivers_keep_the_same_one_of_duplicates() -> None:
+    code = np.random.default_rng(8).integers(3, size=200)
+    table = pd.DataFrame(
+        {"class_code": code, "class": np.array(["low", "mid", "top"])[code], "age": np.arange(200) % 60}
+    )
+    plan = propose(table)
+    (planned,) = [one for one in plan.findings if one.kind == "duplicates"]
+    (flag,) = [one for one in drivers(code, table, plan=plan).flags if one.kind == "duplicates"]
+    assert (flag.columns, flag.remedy) == (planned.columns, planned.remedy)
+
+
 def test_a_short_rule_and_odd_cluster_sizes_are_flagged() -> None:
     rng = np.random.default_rng(5)
     X = np.column_stack([rng.random((600, 3)) < 0.3, rng.normal(0, 0.2, size=(600, 6))])

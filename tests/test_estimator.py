@@ -87,7 +87,7 @@ SCENES: dict[str, dict[str, Any]] = {
     "one dimension": {"d": 1, "k": 4, "engines": {"exact"}},
     "exact": {"d": 2, "k": 5, "engines": {"exact"}},
     "exact, reduced": {"d": 7, "k": 4, "engines": {"exact"}},
-    "shared": {"d": 5, "k": 9, "engines": {"shared"}},
+    "shared": {"d": 5, "k": 9, "engines": {"shared"}, "calibration": 2},
     "shared, reduced": {"d": 20, "k": 8, "engines": {"shared"}},
     "shared in a ball": {"d": 3, "k": 6, "domain": "ball", "engines": {"shared"}},
     "walk": {"d": 3, "k": 6, "engine": "hit-and-run", "engines": {"hit-and-run"}},
@@ -501,7 +501,7 @@ class TestPersistence:
 
 
 class TestSplitting:
-    """Results are the same to the last bit however the rows are cut over calls, threads and processes."""
+    """Results, with trust, are the same to the last bit however rows are cut over calls, threads and processes."""
 
     @staticmethod
     def assert_pieces(pieces: list[AffinityResult], whole: AffinityResult) -> None:

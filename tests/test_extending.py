@@ -41,7 +41,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     exec("\n\n".join(blocks), vars(module))
     yield module
     for name, registry in NAMES.items():
-        registry._makers.pop(name, None)
+        registry.pop(name, None)
     for name in ("Stretched", "Cube", "Grid"):
         Parameters._by_name.pop(name, None)
 

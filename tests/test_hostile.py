@@ -209,15 +209,17 @@ def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
         np.testing.assert_array_equal(getattr(scaled, name), getattr(plain, name), err_msg=name)
 
 
-@pytest.mark.parametrize("domain", ["box", "space"])
+@pytest.mark.parametrize("domain", ["box", "ball", "space"])
 @pytest.mark.parametrize("d", [2, 5], ids=["own axes", "reduced"])
 @pytest.mark.parametrize(("offset", "tolerance"), [(1e3, 1e-10), (1e6, 1e-7), (1e9, 1e-4)])
 def test_an_offset_changes_no_more_than_its_rounding(d, offset, tolerance, domain):
     # On a lattice that the offset does not round, so that only our own arithmetic is on trial.
     X = np.round(cloud(24, d) * 2**10) / 2**10
     labels = turns(24, 3)
-    plain = euclidean(X, labels, domain=domain)
-    np.testing.assert_allclose(euclidean(X + offset, labels, domain=domain).affinity, plain.affinity, atol=tolerance)
+    plain, moved = (euclidean(rows, labels, domain=domain, eps=0.1) for rows in (X, X + offset))
+    # Samples in a ball are counted: rounding moves one of them to another cell.
+    tolerance = 0.02 if domain == "ball" else tolerance
+    np.testing.assert_allclose(moved.affinity, plain.affinity, atol=tolerance)
 
 
 @pytest.mark.parametrize("size", [1e6, 1e12, 1e40, 1e69])

@@ -172,7 +172,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
         if fit_result.sample is not None:
             fresh.fitted_ = fresh._calibrate(fit_result, X)
-        fresh.fitted_.release_training_data()
+        _ = fresh.fitted_.members and fresh.fitted_.members.value  # the last use of the training data, now freed
         return self._adopt(fresh)
 
     def _unfitted(self) -> AffinityScorer:
@@ -433,7 +433,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return profile_rows(self.fitted_, X, start=start)
 
     def prepare(self) -> Self:
-        """Compile and compute what scoring needs, so that the first requests of a service do not wait for it.
+        """Compile and compute what the scorer needs, so that the first requests of a service do not wait for it.
 
         Points between the representatives are scored, one by one and together. Kernels without representatives in the
         space of X only have their engine built.

@@ -180,7 +180,9 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if isinstance(self.init, str):
             if self.init != "k-means++":
                 raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
-            return lloyd.best_start(resolve_seed(self.random_state))
+            seed = resolve_seed(self.random_state)
+            runs = [lloyd.run(lloyd.seeding(stream(seed, start))) for start in range(lloyd.n_init)]
+            return min(runs, key=lambda run: run.inertia)
         centers = check_centers(self.init, lloyd.X.shape[1])
         if centers.shape[0] != lloyd.n_clusters:
             raise ValueError(
@@ -232,14 +234,14 @@ class Lloyd:
         self.centered = X - self.mean
 
     def from_centers(self, centers: FloatArray) -> FloatArray:
-        """Return divergences (n, k) of all rows from centers (k, d)."""
+        """Return divergences (n, k) of all rows from centers (k, d), for Lloyd's algorithm."""
         out = self.centered @ self.divergence.slopes(centers, self.mean).T
         np.subtract(self.divergence.rowwise(self.mean, centers), out, out=out)
         out += self.from_mean[:, None]
         return np.maximum(out, 0.0, out=out)
 
     def means(self, codes: IntArray, present: IntArray) -> FloatArray:
-        """Return the weighted mean (f, d) of each of the clusters ``present`` (f,), all with positive weight."""
+        """Return the weighted mean (f, d) of each of the clusters ``present`` (f,) in Lloyd's algorithm."""
         means = np.empty((present.size, self.X.shape[1]))
         for row, i in enumerate(present):
             members = codes == i
@@ -247,13 +249,8 @@ class Lloyd:
             means[row] = self.mean + weights @ self.centered[members] / weights.sum()
         return means
 
-    def best_start(self, seed: int) -> Clustering:
-        """Run from several seedings by greedy k-means++, and keep the run with the lowest inertia."""
-        runs = [self.run(self.seeding(stream(seed, start))) for start in range(self.n_init)]
-        return min(runs, key=lambda run: run.inertia)
-
     def seeding(self, rng: np.random.Generator) -> IntArray:
-        """Draw seeds as greedy k-means++ does, and return the nearest of them (n,) to each row."""
+        """Draw the seeds of Lloyd's algorithm as greedy k-means++ does, and return the nearest one (n,) to each row."""
         trials = 2 + int(np.log(self.n_clusters))
         nearest, codes = np.full(self.order.size, np.inf), np.zeros(self.order.size, dtype=np.int64)
         for i in range(self.n_clusters):
@@ -288,7 +285,7 @@ class Lloyd:
         return run
 
     def _without_empty(self, codes: IntArray, away: FloatArray) -> IntArray:
-        """Give each cluster without weight the row farthest from its own mean, if any is away from it."""
+        """Give each empty cluster of Lloyd's algorithm the row farthest from its own mean, if any is away from it."""
         empty = np.flatnonzero(np.bincount(codes, self.weights, minlength=self.n_clusters) == 0)
         if not empty.size:
             return codes

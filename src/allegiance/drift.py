@@ -15,9 +15,8 @@ import numpy as np
 from scipy import sparse, special, stats
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.json_values import json_value
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.stored import Array, OrNone, floats, stored
+from allegiance._core.stored import Array, OrNone, floats, json_value, stored
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -723,11 +722,13 @@ def compare_profiles(
 
     Parameters
     ----------
-    scorer, level
-        As in :func:`compare_periods`.
+    scorer
+        A fitted scorer, or a model for tables.
     then, now
         The profiles of the periods. For ``then``, None uses the baseline from ``keep_baseline``; ``now`` cannot come
         from a file, which has no sampled rows.
+    level
+        As in :func:`compare_periods`.
     """
     fitted = _fitted(scorer)
     then = fitted.baseline if then is None else then

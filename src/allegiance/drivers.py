@@ -241,9 +241,13 @@ def drivers(
     classes, codes = classes[order], np.argsort(order)[codes]
     separation = features.separation(codes, sizes[order])
     shares = features.shares(separation)
-    rule, used, fidelity = _fit_rule(features, codes, classes, separation, place)
+    # The rule names the columns that the plan would keep of several with the same information.
+    duplicates = [one.columns[1:] for one in getattr(plan, "findings", ()) if one.kind == "duplicates"]
+    spare = [name for names in duplicates for name in names]
+    rule, used, fidelity = _fit_rule(features, codes, classes, separation, place, spare)
     result = Drivers(shares, rule, used, fidelity, (), like)
-    flags = _flags(result, features, codes, classes, ids[rows], plan is not None)
+    kept = None if plan is None else {one.columns[0] for one in plan.findings if one.kind == "duplicates"}
+    flags = _flags(result, features, codes, classes, ids[rows], kept)
     return Drivers(shares, rule, used, fidelity, tuple(flags), like)
 
 
@@ -266,7 +270,7 @@ class _Feature:
 
 @dataclass
 class _Features:
-    """The clustered matrix (n, d), its columns, and the scale that converts it to the user's units."""
+    """The candidate drivers: the clustered matrix (n, d), its columns, and the scale of the user's units."""
 
     matrix: Any
     columns: list[_Feature]
@@ -274,12 +278,12 @@ class _Features:
     spread: FloatArray
 
     def keep(self, rows: BoolArray) -> None:
-        """Keep only these rows."""
+        """Keep only the labeled rows of the candidate drivers."""
         if not rows.all():
             self.matrix = self.matrix[np.flatnonzero(rows)]
 
     def find_timestamps(self) -> None:
-        """Mark columns of years, dates such as 20240131, and increasing seconds or milliseconds since 1970."""
+        """Mark candidate drivers that are time: years, dates such as 20240131, and increasing seconds since 1970."""
         numbers = [one for one in self.columns if one.kind == "number"]
         if is_sparse(self.matrix) or self.matrix.shape[0] < 20 or not numbers:
             return
@@ -297,7 +301,7 @@ class _Features:
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation (d,) of the columns of the matrix."""
+        """Mean and standard deviation (d,) of the candidate drivers in the matrix."""
         matrix = self.matrix
         if not is_sparse(matrix):
             return matrix.mean(axis=0, dtype=np.float64), matrix.std(axis=0, dtype=np.float64)
@@ -305,14 +309,14 @@ class _Features:
         return mean, np.sqrt(np.maximum(np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel() - mean**2, 0.0))
 
     def positions(self) -> FloatArray:
-        """Return a sort key (n,) per row that does not depend on row order, for samples and folds."""
+        """Return a sort key (n,) per row of the drivers' sample that does not depend on row order."""
         direction = np.random.default_rng(0).normal(size=self.matrix.shape[1])
         std = self.moments[1]
         direction /= np.where(std > 0, std, 1.0)
         return np.asarray(self.matrix @ direction).ravel()
 
     def separation(self, codes: IntArray, sizes: IntArray) -> FloatArray:
-        """Return the between-cluster sum of squares (d,) of each column of the matrix."""
+        """Return the between-cluster sum of squares (d,) of each candidate driver in the matrix."""
         n = codes.size
         members = sp.csr_matrix((np.ones(n), (codes, np.arange(n))), shape=(sizes.size, n))
         mean = self.moments[0]
@@ -328,7 +332,7 @@ class _Features:
         return np.asarray((sizes[:, None] * (means - mean) ** 2).sum(axis=0))
 
     def shares(self, separation: FloatArray) -> dict[str, float]:
-        """Return the share of each of the user's columns, largest first."""
+        """Return the share of the separation of each candidate driver, largest first."""
         total = float(separation.sum())
         if not total > 0:
             return {}
@@ -336,12 +340,12 @@ class _Features:
         return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
     def column_of(self, place: int) -> _Feature:
-        """Return the user's column that a matrix column belongs to."""
+        """Return the candidate driver that a column of the matrix belongs to."""
         starts = [one.at for one in self.columns]
         return self.columns[int(np.searchsorted(starts, place, side="right")) - 1]
 
     def in_units(self, places: Sequence[int], rows: IntArray) -> FloatArray:
-        """Return columns of the matrix in the user's units, for some rows."""
+        """Return candidate drivers in the user's units, for some rows."""
         sparse = is_sparse(self.matrix)
         values = self.matrix[rows][:, places].toarray() if sparse else self.matrix[rows[:, None], places]
         return np.asarray(values, dtype=np.float64) * self.spread[places] + self.center[places]
@@ -431,7 +435,7 @@ def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Features:
 
 
 def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bool) -> _Features:
-    """Join columns, fill gaps with medians, and scale each of the user's columns to a total variance of 1."""
+    """Join candidate drivers, fill gaps with medians, and scale each to a total variance of 1."""
     spread = np.ones(sum(block.shape[1] for block in blocks))
     for i, (block, one) in enumerate(zip(blocks, columns, strict=True)):
         gaps = ~np.isfinite(block)
@@ -452,13 +456,22 @@ def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bo
 
 
 def _fit_rule(
-    features: _Features, codes: IntArray, classes: AnyArray, separation: FloatArray, place: FloatArray
+    features: _Features,
+    codes: IntArray,
+    classes: AnyArray,
+    separation: FloatArray,
+    place: FloatArray,
+    spare: Sequence[str],
 ) -> tuple[str, tuple[str, ...], float]:
-    """Return the text, the columns and the cross-validated fidelity of the smallest tree that reproduces the labels."""
+    """Return the text, the columns and the cross-validated fidelity of the smallest tree that reproduces the labels.
+
+    It does not use the columns ``spare``.
+    """
     from sklearn.tree import DecisionTreeClassifier
 
     mean, std = features.moments
-    useful = np.flatnonzero(std > 0)
+    is_spare = {place for one in features.columns if one.name in spare for place in range(std.size)[one.places]}
+    useful = np.array([place for place in np.flatnonzero(std > 0) if place not in is_spare], dtype=np.intp)
     ratio = separation[useful] / std[useful] ** 2
     chosen = np.sort(useful[np.argsort(-ratio, kind="stable")[:_MAX_TREE_COLUMNS]])
     if not chosen.size:
@@ -603,12 +616,12 @@ def _entropy(codes: IntArray) -> float:
 
 
 def _flags(
-    result: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, has_plan: bool
+    result: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, kept: set[str] | None
 ) -> list[Finding]:
-    """Return the warnings about the drivers, each with a remedy."""
+    """Return the warnings about the drivers, each with a remedy; of duplicates, a plan advises to keep ``kept``."""
 
     def drop(names: Iterable[str]) -> str:
-        return quote_option("--drop", names) if has_plan else f"data.drop(columns={list(names)!r})"
+        return f"data.drop(columns={list(names)!r})" if kept is None else quote_option("--drop", names)
 
     shares, flags = result.shares, list[Finding]()
     by_name = {one.name: one for one in features.columns}
@@ -633,7 +646,7 @@ def _flags(
     top = next(iter(shares), "")
     if d > 2 and shares[top] >= _DECIDES and top not in times:
         std = np.where(features.moments[1] > 0, features.moments[1], 1.0)
-        by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
+        by_scale = kept is None and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
         scale = " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
         text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation"
         text = f"{text} between the clusters.{scale if by_scale else ''}"
@@ -653,7 +666,9 @@ def _flags(
         flags.append(Finding("short rule", used, text, drop([strongest])))
     for group in copies:
         # Time is the first one to drop.
-        names = tuple(sorted((name for name in by_name if name in group), key=lambda name: is_time[name]))
+        names = tuple(
+            sorted((name for name in by_name if name in group), key=lambda one: (is_time[one], one not in (kept or ())))
+        )
         flags.append(Finding("duplicates", names, duplicates_text(names), drop(names[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:

@@ -278,16 +278,6 @@ def test_prints_a_table_and_html(overlapping, validated):
     assert ">a &lt; b</td>" in validation._repr_html_()
 
 
-def test_a_bad_candidate_is_named_and_functions_are_clusterers(rng):
-    X = np.vstack([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 6])
-    y = np.repeat([0, 1], 40)
-    with pytest.raises(ValueError, match="clustering 'b': labels has 10 entries"):
-        compare_clusterings(X, {"a": y, "b": y[:10]})
-    candidates = {"labels": y, "function": lambda rows: (rows[:, 0] > 3).astype(int)}
-    comparison = compare_clusterings(X, candidates, scorer=SCORER)
-    assert len(comparison.results) == 2
-
-
 def test_functions_are_clusterers():
     X = np.random.default_rng(0).normal(np.repeat([-5.0, 5.0], 30)[:, None], size=(60, 2))
 
@@ -299,3 +289,5 @@ def test_functions_are_clusterers():
     assert model.labels_.tolist() == halves(X).tolist()
     validation = validate_consensus(X, [halves, model.labels_], halves, scorer=AffinityScorer(calibration=3))
     assert validation.rand_distance.tolist() == [0.0, 0.0]
+    comparison = compare_clusterings(X, {"labels": model.labels_, "function": halves}, scorer=SCORER)
+    assert [result.label.tolist() for result in comparison.results.values()] == [model.labels_.tolist()] * 2

@@ -113,7 +113,7 @@ def test_bad_data_are_named_and_nothing_is_fitted(estimator, data):
 FEW, GROUPS = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 3
 CURVE = {"X": FEW, "clusterer": KMeans(n_init=1), "values": (2, 3), "n_references": 2, "n_resamples": 2, "n_jobs": 1}
 COMPARISON = {"X": FEW, "clusterings": {"mine": GROUPS}}
-VALIDATION = {"X": FEW, "labelings": [GROUPS], "consensus": GROUPS}
+VALIDATION = {"X": FEW, "clusterings": [GROUPS], "consensus": GROUPS}
 PIPELINE = make_pipeline(StandardScaler(), KMeans())
 BAD_ARGUMENTS = {
     (stability_curve, "curve"): [
@@ -140,10 +140,10 @@ BAD_ARGUMENTS = {
         *bad("scorer", KMeans(3), kind=TypeError, says="AffinityScorer"),
     ],
     (validate_consensus, "validation"): [
-        *bad("labelings", []),
-        *bad("labelings", "kmeans", kind=TypeError),
-        *bad("labelings", [[0, 1]], says="labels has 2 entries"),
-        *bad("labelings", [0, 1] * 6, kind=(TypeError, ValueError), says="labels"),
+        *bad("clusterings", []),
+        *bad("clusterings", "kmeans", kind=TypeError),
+        *bad("clusterings", [[0, 1]], says="labels has 2 entries"),
+        *bad("clusterings", [0, 1] * 6, kind=(TypeError, ValueError), says="labels"),
         *bad("consensus", [0, 1], says="labels has 2 entries"),
         *bad("scorer", AffinityScorer(), says="calibration"),
     ],

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from allegiance import __version__
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 from allegiance.cli._app import program
 from allegiance.influence import INFLUENCES
 from cli.command import INSTALLED, call, start
@@ -169,9 +169,8 @@ def test_a_bug_is_reported_as_one_and_verbose_shows_every_traceback(flowers, mon
 def test_errors_name_options_of_the_command(flowers, monkeypatch):
     def fail(*_, **__):
         raise ValueError(
-            "x exists: pass force=True (--if-exists replace), encoding='cp1252' (--encoding cp1252), "
-            "missing={'a b': ['?']} (--missing 'a b=?') or sheet= (--sheet). Read from below line 3 (skip_rows=, "
-            "--skip-rows). format=csv is a cell."
+            "x exists: pass `force=True`, `encoding='cp1252'`, `missing={'a b': ['?']}` or `sheet=`. Read from below "
+            "line 3 (`skip_rows=`). format=csv is a cell."
         )
 
     monkeypatch.setattr("allegiance.io.propose", fail, raising=False)

@@ -138,12 +138,12 @@ def confused(request, rng):
     return trust(X, labels, n_resamples=5) if request.param == "trust" else affinity(X, labels)
 
 
-@pytest.mark.parametrize("which", ["doubtful", "all"])
+@pytest.mark.parametrize("which", ["weak", "all"])
 def test_counts_of_a_flow(confused, which):
     expected = np.zeros((6, 5), dtype=int)
     ranking = getattr(confused, FlowDisplay(confused).ranked_by)
     for row in range(len(confused)):
-        if which == "doubtful" and ranking[row] >= 0.8 and confused.label[row] >= 0:
+        if which == "weak" and ranking[row] >= 0.8 and confused.label[row] >= 0:
             continue
         label = confused.label[row]
         ranked = np.argsort(-confused.affinity[row], kind="stable")
@@ -155,7 +155,7 @@ def test_counts_of_a_flow(confused, which):
     assert (np.diag(display.counts[:5]) == 0).all()
     np.testing.assert_array_equal(display.points, np.bincount(confused.label % 6, minlength=6))
     title = " ".join(display.ax_.get_title().split())
-    assert (f"{expected[:5].sum()} of 370" if which == "doubtful" else "370 labels") in title
+    assert (f"{expected[:5].sum()} of 370" if which == "weak" else "370 labels") in title
     assert "30 noise points" in title
     frame = display.frame()
     assert len(frame) == 6 * 5 - 5
@@ -212,7 +212,7 @@ def test_draws_the_numbers_of_the_curve(curve):
     display = curve.plot(ax=ax)
     assert isinstance(display, StabilityCurveDisplay)
     assert display.ax_ is ax
-    columns = list(curve.columns().values())
+    columns = list(curve._columns().values())
     np.testing.assert_array_equal(display.line_.get_xydata(), np.column_stack(columns[:2]))
     assert display.suggestion_.get_xydata()[0, 0] == 4
     assert len(display.reference_) == 2

@@ -37,6 +37,7 @@ def test_a_block_may_replace_its_temporary_file(tmp_path):
     assert os.listdir(tmp_path) == ["a.html"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 def test_permissions_are_those_of_a_plain_file_or_of_the_one_replaced(tmp_path):
     before = os.umask(0o027)
     try:
@@ -54,7 +55,8 @@ def test_file_and_folder_are_on_the_disk_before_the_block_ends(tmp_path, monkeyp
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(os.fstat(descriptor)), fsync(descriptor)))
     write_whole(tmp_path / "file", b"content")
-    assert [stat.S_ISDIR(result.st_mode) for result in synced] == [False, True]
+    # Windows cannot open folders.
+    assert [stat.S_ISDIR(result.st_mode) for result in synced] == [False, True][: 1 if os.name == "nt" else 2]
     assert os.path.samestat(synced[0], os.stat(tmp_path / "file"))
 
 

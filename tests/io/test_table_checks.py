@@ -314,7 +314,7 @@ def test_skipping_more_rows_than_there_are_is_an_error(tmp_path, rows, ending):
     frame = pd.DataFrame(rows, columns=HEADER)
     path = tmp_path / f"t.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_excel(path, index=False)
-    with pytest.raises(TableError, match="--skip-rows"):
+    with pytest.raises(TableError, match="skip_rows="):
         open_table(path, skip_rows=9_999)
 
 

@@ -238,16 +238,6 @@ class TestTrust:
         with pytest.raises(ValueError, match="calibration=20"):
             getattr(example("plain"), name)
 
-    def test_order_and_cuts_of_new_points_change_nothing(self, rng):
-        X, labels = data()
-        scorer = AffinityScorer(calibration=4, engine="shared", eps=0.2).fit(X, labels)
-        whole = scorer.affinity(X + 0.1)
-        order = rng.permutation(240)
-        parts = [scorer.affinity(part) for part in np.split(X[order] + 0.1, [1, 77])]
-        for name in ("trust", "verdict", "rival", "typicality", "priority"):
-            joined = np.concatenate([getattr(part, name) for part in parts])
-            np.testing.assert_array_equal(joined, getattr(whole, name)[order], err_msg=name)
-
     def test_far_away_nothing_looks_trusted(self, rng):
         X, labels = make_blobs(150, 2, centers=3, random_state=1)
         scorer = AffinityScorer(calibration=3).fit(X, labels)

@@ -117,7 +117,7 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
         self.first = first
 
     def register(self, name: str) -> Callable[[type[Kind]], type[Kind]]:
-        """Return a decorator that registers a class as ``name``."""
+        """Return a decorator that registers a class of parameter objects as ``name``."""
 
         def decorate(cls: type[Kind]) -> type[Kind]:
             self.add(name, cls)
@@ -127,7 +127,7 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
         return decorate
 
     def add(self, name: str, maker: Callable[..., Kind]) -> None:
-        """Register a factory as ``name``."""
+        """Register a factory of parameter objects as ``name``."""
         if name in self:
             raise ValueError(f"{self.argument} {name!r} is registered already.")
         self[name] = maker
@@ -137,7 +137,7 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
         return iter(sorted(self.keys(), key=lambda name: name != self.first))
 
     def resolve(self, value: Any) -> Kind:
-        """Return the checked object for a name, or the checked object itself."""
+        """Return the checked parameter object for a name, or the checked object itself."""
         if isinstance(value, str):
             maker = self.get(value)
             if maker is None:
@@ -178,7 +178,7 @@ class Lazy(Generic[Value]):
 
     @classmethod
     def known(cls, value: Value) -> Lazy[Value]:
-        """Return a lazy object with a known value."""
+        """Return a lazy parameter with a known value."""
         lazy = cls(lambda: value)
         _ = lazy.value
         return lazy

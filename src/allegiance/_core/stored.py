@@ -1,10 +1,10 @@
-"""The classes that files can contain, and the schema that their contents must match."""
+"""Values and classes that files can contain, and the schema that their contents must match."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,6 +15,16 @@ from .validation import AnyArray
 POSITIVE = 5e-324
 #: Types that a state can contain besides arrays and dicts.
 PLAIN = (bool, int, float, str)
+
+
+def json_value(value: Any) -> Any:
+    """Return a value that can be stored as JSON: without NaN, infinities, tuples and NumPy types."""
+    if isinstance(value, dict):
+        return {str(name): json_value(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 class Sizes(dict[str, int]):

@@ -250,7 +250,7 @@ class NearestCenters:
         return cls(PowerDiagram(LinearEmbedding.of_sites(centers)), effective_threads(n_jobs))
 
     def assign(self, X: Rows) -> tuple[IntArray, FloatArray]:
-        """Return the nearest center (n,) of each row of X (n, d), and the squared distance (n,) to it."""
+        """Return the nearest center (n,) of active k-means to each row of X (n, d), and the squared distance (n,)."""
         codes, squared = np.empty(X.shape[0], dtype=np.int64), np.empty(X.shape[0])
         for part in slices(X.shape[0], BLOCK):
             located = self.diagram.locate(X[part], self.threads)
@@ -259,7 +259,7 @@ class NearestCenters:
         return codes, squared
 
     def squared_distances(self, X: Rows) -> FloatArray:
-        """Return the squared distances (n, k) from the rows of X to all centers."""
+        """Return the squared distances (n, k) from the rows of X to all centers of active k-means."""
         k = self.diagram.positions.shape[0]
         out = np.empty((X.shape[0], k))
         for part in slices(X.shape[0], BLOCK):
@@ -269,7 +269,7 @@ class NearestCenters:
         return out
 
     def extreme_rows(self, X: Rows) -> IntArray:
-        """Return the at most 2 (k - 1) rows whose bounding box, in the span of the centers, is that of X."""
+        """Return at most 2 (k - 1) rows with the bounding box of X, in the span of the centers of active k-means."""
         r = self.diagram.positions.shape[1]
         axes = np.arange(r)
         reach = np.full((2, r), -np.inf)

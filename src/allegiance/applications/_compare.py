@@ -21,38 +21,26 @@ from allegiance.metrics import rand_distance
 from allegiance.notebook import Card, CardMixin, Cell, count, share_bar
 from allegiance.results import FIRM, VERDICTS, AffinityResult, FrameLike
 
-#: Headings and number formats of the printed tables: candidates, and consensus.
-_CANDIDATE_FORMATS = {
-    "name": "",
-    "n_clusters": ",",
+#: Formats of numbers in the printed tables; others are counts.
+_FORMATS = {
     "labeled": ".0%",
     "replication": ".0%",
     "above_chance": ".2f",
-    "firm": ",",
-    "borderline": ",",
-    "doubtful": ",",
-    "best_for": ",",
-    "stable": ".0%",
-}
-_CONSENSUS_FORMATS = {
-    "clustering": "",
-    "n_clusters": ",",
-    "above_chance": ".2f",
     "gain": "+.2f",
-    "firm": ",",
-    "turned_firm": ",",
-    "turned_weak": ",",
-    "stable_share": ".1%",
+    "stable": ".0%",
     "rand_distance": ".3f",
-    "verdict": "",
 }
+#: Columns of the table of a consensus.
+_CONSENSUS_COLUMNS = (
+    "clustering", "n_clusters", "above_chance", "gain", "firm", "turned_firm", "turned_weak", "stable",
+    "rand_distance", "verdict",
+)  # fmt: skip
 #: Headings of columns whose name is not one.
 _HEADINGS = {
     "name": "candidate",
     "n_clusters": "clusters",
     "turned_firm": "gained",
     "turned_weak": "lost",
-    "stable_share": "stable",
     "rand_distance": "Rand distance",
 }
 _CONSENSUS = "consensus"
@@ -187,8 +175,7 @@ class ClusteringComparison(CardMixin):
             f"points, under some {self.n_points - everywhere - nowhere:,}, under none {nowhere:,}"
         )
         title = f"{count(m, 'clustering')} of {self.n_points:,} points"
-        lines = rows.itertuples(index=False)
-        return _table_card(title, headline, _CANDIDATE_FORMATS, lines, rows[[*VERDICTS[:3]]].values, self.notes())
+        return _table_card(title, headline, rows, rows[[*VERDICTS[:3]]].values, self.notes())
 
     def notes(self) -> list[str]:
         """Return the problems that make the trust in some of the compared clusterings unreliable."""
@@ -305,14 +292,14 @@ class ConsensusValidation(CardMixin):
         """Return one row per clustering, and a last one that compares the consensus with itself.
 
         Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``firm``, ``turned_firm``,
-        ``turned_weak`` (numbers of points), ``stable_share``, ``rand_distance`` and ``verdict``.
+        ``turned_weak`` (numbers of points), ``stable`` (share of points), ``rand_distance`` and ``verdict``.
         """
         before, after = self.comparison.firm, self.comparison.firm[:, -1:]
-        rows = self.comparison.candidates().rename(columns={"name": "clustering", "stable": "stable_share"})
+        rows = self.comparison.candidates().rename(columns={"name": "clustering"})
         rows["gain"] = [*self.gain, 0.0]
         rows["turned_firm"], rows["turned_weak"] = (~before & after).sum(axis=0), (before & ~after).sum(axis=0)
         rows["rand_distance"], rows["verdict"] = [*self.rand_distance, 0.0], [*map(_verdict, self.gain), ""]
-        return rows[[*_CONSENSUS_FORMATS]]
+        return rows[[*_CONSENSUS_COLUMNS]]
 
     def _card(self) -> Card:
         """Return the card that displays the comparison of a consensus with its clusterings."""
@@ -320,8 +307,8 @@ class ConsensusValidation(CardMixin):
         bars = [(firm, n - firm) for firm in rows["firm"]]
         # The consensus is not compared with itself.
         rows.loc[len(rows) - 1, ["gain", "turned_firm", "turned_weak", "rand_distance"]] = ""
-        title, lines = f"Consensus of {len(rows) - 1} clusterings of {n:,} points", rows.itertuples(index=False)
-        return _table_card(title, self.verdict, _CONSENSUS_FORMATS, lines, bars, self.comparison.notes())
+        title = f"Consensus of {len(rows) - 1} clusterings of {n:,} points"
+        return _table_card(title, self.verdict, rows, bars, self.comparison.notes())
 
 
 def _verdict(gain: float) -> str:
@@ -329,23 +316,24 @@ def _verdict(gain: float) -> str:
     return "improved" if gain >= _CONSIDERABLE else "lost" if gain <= -_CONSIDERABLE else "little changed"
 
 
-def _table_card(
-    title: str, line: str, formats: dict[str, str], rows: Iterable[Any], bars: Iterable[Any], notes: list[str]
-) -> Card:
+def _table_card(title: str, line: str, frame: Any, bars: Iterable[Any], notes: list[str]) -> Card:
     """Return the card of compared clusterings, with a verdict bar before the column of firm labels."""
-    place, cells = list(formats).index(FIRM), list[list[Cell]]()
-    for row, counts in zip(rows, bars, strict=True):
-        texts = ["" if value == "" else format(value, spec) for value, spec in zip(row, formats.values(), strict=True)]
+    place, cells = list(frame.columns).index(FIRM), list[list[Cell]]()
+    for row, counts in zip(frame.itertuples(index=False), bars, strict=True):
+        texts = [
+            value if isinstance(value, str) else format(value, _FORMATS.get(name, ","))
+            for name, value in zip(frame.columns, row, strict=True)
+        ]
         bar = share_bar(dict(zip(VERDICTS, counts, strict=False)))
         cells.append([*texts[:place], bar, *texts[place:]])
-    headings = [_HEADINGS.get(name, name.replace("_", " ")) for name in formats]
+    headings = [_HEADINGS.get(name, name.replace("_", " ")) for name in frame.columns]
     headings.insert(place, "")
     return Card(title, [line], headings=headings, rows=cells, words=(headings[0], "verdict", ""), notes=notes)
 
 
 def validate_consensus(
     X: Any,
-    labelings: Any,
+    clusterings: Any,
     consensus: Any,
     *,
     scorer: AffinityScorer | None = None,
@@ -361,8 +349,8 @@ def validate_consensus(
     ----------
     X
         (n, d) data: array, sparse matrix or frame.
-    labelings
-        The clusterings, in a dictionary by name or a list, such as ``labelings_`` of a fitted
+    clusterings
+        The clusterings that were combined, in a dictionary by name or a list, such as ``labelings_`` of a fitted
         :class:`ConsensusClustering`: labels (n,), clusterers, or functions from X to labels.
     consensus
         The consensus: labels (n,), a clusterer, or a function.
@@ -391,9 +379,9 @@ def validate_consensus(
     >>> validate_consensus(X, {"single linkage": single}, model.labels_).frame()["verdict"][0]
     'improved'
     """
-    named = by_name(labelings, "labelings")
+    named = by_name(clusterings, "clusterings")
     if _CONSENSUS in named:
-        raise ValueError("labelings has an entry named 'consensus', which is reserved for the consensus: rename it.")
+        raise ValueError("clusterings has an entry named 'consensus', which is reserved for the consensus: rename it.")
     comparison = _score_all(X, named | {_CONSENSUS: consensus}, scorer, verbose)
     *labels, combined = (result.label for result in comparison.results.values())
     return ConsensusValidation(comparison, np.array([rand_distance(one, combined) for one in labels]))

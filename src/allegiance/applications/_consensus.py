@@ -169,7 +169,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         lifts = lift_clusters(X, pool.columns, kernel, seed, threads, nearness)
         shares = np.concatenate(pool.masses) / X.shape[0]
         weights: FloatArray = np.bincount(np.concatenate(pool.numbers), shares).astype(np.float64)
-        groups = self._group(lifts.gram, weights, min(n_clusters, weights.size), seed)
+        settings = lifts.gram, weights, min(n_clusters, weights.size)
+        by_linkage = self.method == "hac"
+        groups = _group_by_linkage(*settings) if by_linkage else _group_by_kmeans(*settings, stream(seed, *b"lifts"))
         labels, groups, centers = _assign(nearness, lifts.gram, weights, groups)
         if centers.shape[0] < n_clusters:
             warnings.warn(
@@ -191,12 +193,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         X = check_rows(self, X, reset=False)
         nearness = self._lifts.with_rows(X, effective_threads(check_jobs(self.n_jobs)))
         return _nearest(nearness, self.lift_gram_, self.centers_)
-
-    def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> IntArray:
-        """Return the group (m,) of each lift in the consensus, by k-means or linkage."""
-        if self.method == "hac":
-            return _group_by_linkage(gram, weights, n_groups)
-        return _group_by_kmeans(gram, weights, n_groups, stream(seed, *b"lifts"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

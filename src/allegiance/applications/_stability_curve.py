@@ -107,10 +107,7 @@ class StabilityCurve(CardMixin):
         None if there is none, or if a draw has the same contrast by chance.
         """
         chosen = self._chosen()
-        if chosen is None:
-            return None
-        value = self.values[chosen]
-        return value.item() if isinstance(value, np.generic) else value
+        return None if chosen is None else self.values[chosen].item()
 
     def _chosen(self) -> int | None:
         """Return the position of the value that the stability curve suggests, if there is one."""
@@ -130,8 +127,8 @@ class StabilityCurve(CardMixin):
         chosen = self._finest(above_chance, above_chance >= above_chance.max() - _TIE)
         return float((1.0 - np.median(reference[:, chosen]) + _TIE) / (1.0 - above_chance[chosen] + _TIE))
 
-    def columns(self) -> dict[str, AnyArray]:
-        """Return the numbers (m,) of the curve by name: those of :meth:`frame` up to ``reference_high``."""
+    def _columns(self) -> dict[str, AnyArray]:
+        """Return the columns (m,) of the stability curve that are printed and drawn."""
         low, high = np.quantile(self.by_resample, [0.25, 0.75], axis=1)
         return {
             self.param: self.values,
@@ -140,10 +137,12 @@ class StabilityCurve(CardMixin):
             "high": high,
             "reference": np.median(self.reference, axis=0),
             "reference_high": self.reference.max(axis=0),
+            "n_clusters_found": self.n_clusters,
+            "suggested": np.arange(self.values.size) == self._chosen(),
         }
 
     def frame(self, like: Any = None) -> Any:
-        """Return one row per value of the parameter.
+        """Return the stability curve as a frame with one row per value.
 
         Columns are the parameter, ``above_chance``, ``low`` and ``high`` (quartiles over the subsamples),
         ``reference`` (median over the draws), ``reference_high`` (largest of them), ``n_clusters_found``,
@@ -154,45 +153,23 @@ class StabilityCurve(CardMixin):
         like
             A frame of the library to use, such as polars; pandas by default.
         """
-        columns = self.columns() | {"n_clusters_found": self.n_clusters, "suggested": self._suggested()}
         extra = {"replication": self.replication, "silhouette": self.silhouette}
-        columns |= {name: values for name, values in extra.items() if values is not None}
+        columns = self._columns() | {name: values for name, values in extra.items() if values is not None}
         return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
-
-    def _suggested(self) -> AnyArray:
-        """Return which value (m,) of the stability curve is suggested."""
-        suggestion = self.suggestion
-        return np.zeros(self.values.size, dtype=bool) if suggestion is None else self.values == suggestion
-
-    def _headings(self) -> tuple[str, ...]:
-        """Return the headings of the printed stability curve."""
-        counts = () if self.param == "n_clusters" else ("clusters",)
-        first = "clusters" if self.param == "n_clusters" else self.param
-        return (first, *counts, "above chance", "middle 50%", "null median", "null max", "")
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        """Return the lines of the printed stability curve."""
-        counts = [() if self.param == "n_clusters" else (f"{number}",) for number in self.n_clusters]
-        lines = zip(*self.columns().values(), counts, self._suggested(), strict=True)
-        return [
-            (
-                f"{value:g}" if isinstance(value, float) else f"{value}",
-                *clusters,
-                f"{above:.3f}",
-                f"{low:.3f} to {high:.3f}",
-                f"{reference:.3f}",
-                f"{reached:.3f}",
-                "<- suggested" if suggested else "",
-            )
-            for value, above, low, high, reference, reached, clusters, suggested in lines
-        ]
 
     def _card(self) -> Card:
         """Return the card that displays the stability curve."""
-        name = "the number of clusters" if self.param == "n_clusters" else self.param
-        title = f"Replication above chance against {name}"
-        table = self._headings(), self._cells()
-        return Card(title, [self.recommendation], None, *table, words=("",), notes=[self.caveat])
+        counts = self.param == "n_clusters"
+        headings = ["clusters" if counts else self.param, "above chance", "middle 50%", "null median", "null max", ""]
+        rows = []
+        for value, above, low, high, median, largest, number, suggested in zip(*self._columns().values(), strict=True):
+            first = [f"{value:g}" if isinstance(value, float) else f"{value}", *([] if counts else [f"{number}"])]
+            numbers = [f"{above:.3f}", f"{low:.3f} to {high:.3f}", f"{median:.3f}", f"{largest:.3f}"]
+            rows.append([*first, *numbers, "<- suggested" if suggested else ""])
+        if not counts:
+            headings.insert(1, "clusters")
+        title = f"Replication above chance against {'the number of clusters' if counts else self.param}"
+        return Card(title, [self.recommendation], None, headings, rows, words=("",), notes=[self.caveat])
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
         """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
@@ -214,8 +191,7 @@ class StabilityCurve(CardMixin):
 
         Of values within 0.05 of the largest, the one with the largest silhouette.
         """
-        value = self.values[self._best()]
-        return value.item() if isinstance(value, np.generic) else value
+        return self.values[self._best()].item()
 
     def _best(self) -> int:
         """Return the position of the best value of the stability curve."""
@@ -338,7 +314,9 @@ def stability_curve(
                         replication[i] = replicate(data, codes, _seeded(each, seed), **settings).share
                         silhouettes[i] = _silhouette(data, codes)
                     if all_rows is not None:
-                        n_clusters[i] = _count_clusters(_seeded(each, seed), all_rows)
+                        with on_one_thread():
+                            labels = cluster(_seeded(each, seed), all_rows)
+                        n_clusters[i] = Labels.of(labels, len(all_rows)).classes.size
                 else:
                     reference[draw, i] = np.median(by_resample)
                 advance(1)
@@ -374,16 +352,10 @@ def _replication(
     return codes, result.above_chance
 
 
-def _count_clusters(clusterer: Any, X: FloatArray) -> int:
-    """Return the number of clusters that one value of a stability curve gives."""
-    with on_one_thread():
-        return int(Labels.of(cluster(clusterer, X), X.shape[0]).classes.size)
-
-
 def _seeded(clusterer: Any, seed: int) -> Any:
     """Return a clone for a stability curve with a seed for every ``random_state`` of None, also in pipeline steps."""
-    seeds = {name: seed % 2**32 for name, value in clusterer.get_params().items() if _is_free_seed(name, value)}
-    return clone(clusterer).set_params(**seeds)
+    free = [name for name, value in clusterer.get_params().items() if value is None and name.endswith("random_state")]
+    return clone(clusterer).set_params(**dict.fromkeys(free, seed % 2**32))
 
 
 def _silhouette(X: FloatArray, codes: IntArray) -> float:
@@ -392,11 +364,6 @@ def _silhouette(X: FloatArray, codes: IntArray) -> float:
 
     inner = codes >= 0
     return float(silhouette_score(X[inner], codes[inner])) if inner.sum() > codes.max() + 1 else 0.0
-
-
-def _is_free_seed(name: str, value: Any) -> bool:
-    """Return whether a parameter of the clusterer of a stability curve is a ``random_state`` of None."""
-    return name.rsplit("__", 1)[-1] == "random_state" and value is None
 
 
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:

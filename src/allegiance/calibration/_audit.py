@@ -164,7 +164,7 @@ class Audit:
             wrong = int((~self.right).sum())
             return (
                 f"{wrong:,} of {self.right.size:,} reviewed labels are wrong. None of them was drawn at random, so "
-                "they are not representative: review some labels of audit_sample(60) (--audit 60)."
+                "they are not representative: review some labels of audit_sample(60)."
             )
         low, high = (100 * value for value in self.interval)
         text = f"{100 * self.share_right:.0f}% of the labels are right (95% interval: {low:.0f}-{high:.0f}%), from "

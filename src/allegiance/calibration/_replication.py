@@ -395,7 +395,7 @@ def _summarize(
     if not held_out.any():
         raise ValueError(
             f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and all {len(new)} subsamples contain "
-            "every one of them. Pass a larger n_resamples (--resamples)."
+            "every one of them. Pass a larger `n_resamples=`."
         )
     times = held_out.sum(axis=0)
     rate = matched.sum(axis=0) / np.maximum(times, 1)

@@ -333,12 +333,12 @@ def _warning(source: StandIn, result: Replication) -> str | None:
     if source.is_known:
         return (
             f"The clusterer {source.name} does not reproduce the labels: {', and '.join(reasons)}. Low trust may be "
-            "due to the clusterer: pass clusterer= with the parameters that made the labels."
+            "due to the clusterer: pass `clusterer=` with the parameters that made the labels."
         )
     return (
         f"None of the built-in clusterers reproduces these labels. The closest is {source.name}: "
         f"{', and '.join(reasons)}. The interval is wider for that reason. If you know the clusterer, pass "
-        "clusterer=."
+        "`clusterer=`."
     )
 
 

@@ -13,6 +13,7 @@ import textwrap
 import time
 import traceback
 import warnings
+from ast import literal_eval
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from allegiance import __version__
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 
 from ._options import Features, Output, Reading, Trust, pick
 
@@ -38,8 +39,13 @@ _REASONS = ("error", "stopped", "drift", "under", "notes")
 _PREFIXES = {"error": "Error: ", "note": "Note: ", "warning": "Warning: "}
 #: Characters that control a terminal. Names from the data may contain them.
 _CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - {ord("\n")}, " ")
-#: A Python argument in a message of the library, followed by its option: "argument=value (--option value)".
-_ARGUMENT = re.compile(r"\b[a-z_]+=(?:\{[^}]*\}|'[^']*'|\w*)(?: \((--[^)]+)\)|, (--[a-z-]+))")
+#: An argument in a message of the library, as code; and the options that have other names.
+_ARGUMENT = re.compile("`([a-z_]+)=([^`]*)`")
+_OPTIONS = {
+    "force=True": "--if-exists replace", "dayfirst=True": "--dates dayfirst", "dayfirst=False": "--dates monthfirst",
+    "n_clusters": "--clusters", "n_resamples": "--resamples", "clusterer": "--algorithm", "log": "--decisions",
+    "allow_hosts": "--allow-host",
+}  # fmt: skip
 #: Seconds between progress lines in a log.
 _PAUSE = 30.0
 _COMMANDS = ("score", "check", "audit", "review", "compare", "curve", "model", "watch")
@@ -93,13 +99,13 @@ class Log:
             facts = "".join(f", {name} {value:.3f}" for name, value in values.items() if isinstance(value, float))
             self.write("end", f"Finished in {seconds:.1f} s{facts}.", seconds=round(seconds, 3), **values)
 
-    def note(self, text: str, *, write: bool = True) -> None:
-        """Write a note once, and add it to the JSON summary; unless ``write``, only add it."""
-        text = with_options(text)
-        if text not in self.notes:
-            self.notes.append(text)
-            if write:
-                self.write("note", text)
+    def note(self, *texts: str, write: bool = True) -> None:
+        """Write notes once, and add them to the JSON summary; unless ``write``, only add them."""
+        for text in map(with_options, texts):
+            if text not in self.notes:
+                self.notes.append(text)
+                if write:
+                    self.write("note", text)
 
     def step(self, text: str) -> None:
         """Log a step and the elapsed seconds with ``--verbose``."""
@@ -107,9 +113,9 @@ class Log:
             seconds = time.perf_counter() - self.started
             self.write("step", f"{seconds:.1f} s: {text}", seconds=round(seconds, 3))
 
-    def wrote(self, path: str) -> None:
-        """Log an output file."""
-        if path != "-":
+    def wrote(self, path: str | None) -> None:
+        """Log an output file, if there is one."""
+        if path not in (None, "-"):
             self.write("wrote", f"Wrote {path}", file=path)
 
     @property
@@ -234,7 +240,16 @@ def _text(error: Exception) -> str:
 
 def with_options(text: str) -> str:
     """Return a message of the library with command-line options instead of Python arguments."""
-    return _ARGUMENT.sub(lambda match: match[1] or match[2], text).replace("pass clusterer=", "pass --algorithm")
+    return _ARGUMENT.sub(lambda match: _option_of(*match.groups()), text)
+
+
+def _option_of(argument: str, value: str) -> str:
+    """Return the command-line option of an argument of the library, and its value."""
+    if argument == "missing" and value:
+        words = [f"{column}={word}" for column, words in literal_eval(value).items() for word in words]
+        return " ".join(f"--missing {shlex.quote(word)}" for word in words)
+    option = _OPTIONS.get(argument, f"--{argument.replace('_', '-')}")
+    return _OPTIONS.get(f"{argument}={value}") or " ".join([option, *shlex.split(value)])
 
 
 def clean(text: str) -> str:

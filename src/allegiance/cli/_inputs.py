@@ -141,18 +141,7 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
     names = list(dict.fromkeys(data))
     if len(names) < len(data):
         log.note("files that are named more than once are read once.")
-    settings: dict[str, Any] = {
-        "sep": reading.sep,
-        "decimal": reading.decimal,
-        "encoding": reading.encoding,
-        "skip_rows": reading.skip_rows,
-        "sheet": reading.sheet,
-        "dayfirst": None if reading.dates is None else reading.dates == "dayfirst",
-        "header": False if reading.no_header else None,
-        "skip_lines": reading.skip_lines,
-        "keep_rows": reading.keep_rows,
-        "keep_sentinels": reading.keep_sentinels,
-    }
+    settings = {name: value for name, value in vars(reading).items() if name not in ("missing", "on_error")}
     table = open_table(names[0] if len(names) == 1 else names, **settings, missing=list(reading.missing))
     if any("=" in value for value in reading.missing):
         table.set_missing(_missing_by_column(reading.missing, table.columns))
@@ -256,12 +245,10 @@ def prepare(run: Run, table: Table) -> tuple[AffinityScorer | None, FeaturePlan]
         scorer, saved = load_model(run.trust, log)
         table.check_columns([name for name in (features.labels, features.text, *features.ids) if name])
         plan, notes = model_plan(scorer, saved, table)
-        for note in notes:
-            log.note(note)
+        log.note(*notes)
     else:
         scorer, plan = None, plan_or_raise(run, table, labels=features.labels, has_headline=True)
-        n_rows = table.profile().n_rows
-        if run.trust.clusters is not None and run.trust.clusters > n_rows:
+        if run.trust.clusters is not None and run.trust.clusters > (n_rows := table.count_rows()):
             raise ValueError(f"--clusters {run.trust.clusters} is more than the {n_rows:,} rows of {table.where}.")
     log.step(f"planned {len(plan.names):,} features of {table.where}")
     return scorer, plan
@@ -361,6 +348,7 @@ def score_points(
         run.log.step(f"fitting clusters and trust to {len(points.X):,} rows in memory, and scoring them")
         return scorer.fit_affinity(points.X, points.labels), scorer
     run.log.step(f"scoring {len(points.X):,} rows in memory with {run.trust.model}")
+    run.log.note(*plan.describe_gaps(points.gaps))
     result = scorer.fitted_.score(points.X, labels=points.labels)
     scorer.fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
     return result, scorer

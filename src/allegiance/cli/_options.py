@@ -28,7 +28,7 @@ GROUPS = (CLUSTERING, COLUMNS, READING, TRUST, OUTPUT, RUNNING)
 
 @dataclass(frozen=True)
 class Reading:
-    """How tables are read."""
+    """How tables are read: the options of ``allegiance.io.open_table``, and what to do with damaged files."""
 
     missing: tuple[str, ...] = ()
     decimal: str | None = None
@@ -36,8 +36,8 @@ class Reading:
     encoding: str | None = None
     skip_rows: int | None = None
     sheet: str | None = None
-    dates: str | None = None
-    no_header: bool = False
+    dayfirst: bool | None = None
+    header: bool | None = None
     skip_lines: tuple[int, ...] = ()
     keep_rows: str = "auto"
     keep_sentinels: bool = False
@@ -222,10 +222,14 @@ READING_OPTIONS = [
     option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Lines before the header."),
     option(READING, "--sheet", metavar="NAME", help="Worksheet.  [default: the largest]"),
     option(
-        READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
+        READING, "--dates", "dayfirst", type=click.Choice(["dayfirst", "monthfirst"]),
+        callback=lambda context, option, value: None if value is None else value == "dayfirst",
         help="Order of dates like 03/04/2024.  [default: detected]",
     ),
-    option(READING, "--no-header", is_flag=True, help="Treat the first line as data; columns are called x0, x1, ..."),
+    option(
+        READING, "--no-header", "header", flag_value=False, default=None,
+        help="Treat the first line as data; columns are called x0, x1, ...",
+    ),
     option(
         READING, "--skip-lines", metavar="N", type=click.IntRange(min=1), multiple=True,
         help="Leave out line N, such as a second header. Repeatable.",

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 
 from ._app import Run, finish, print_json, provenance, show
-from ._inputs import is_cells, open_input, read_cells
+from ._inputs import free_name, is_cells, open_input, read_cells
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan, Table
     from allegiance.results import AffinityResult
 
-#: Output columns by score.
+#: Output columns by score, with and without trust.
 _SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival", "priority": "priority"}
+_UNCALIBRATED_SCORES = {"label": "cluster", "own_affinity": "own_affinity", "rival": "rival", "priority": "priority"}
 #: Fill colors of verdicts in workbooks.
 _VERDICT_COLORS = {"borderline": "#fbe8cc", "doubtful": "#f6cdc3"}
 #: Marks a file as a run record.
@@ -237,12 +239,12 @@ def write_cells(path: str, run: Run, result: AffinityResult) -> None:
         cells.write_h5ad(temporary)
 
 
-def score_names(columns: Any, scores: Any) -> dict[str, str]:
-    """Return the output names of scores by library name, with a prefix if any name is taken."""
-    wanted = {name: output_name for name, output_name in _SCORES.items() if name in scores}
-    if "trust" not in wanted:
-        wanted = {"label": "cluster", "own_affinity": "own_affinity", "rival": "rival", "priority": "priority"}
-    return free_names(columns, wanted)
+def score_names(columns: Sequence[str], scores: Any, *, with_all: bool) -> dict[str, str]:
+    """Return the output names of the main or of all scores by library name, with a prefix if any name is taken."""
+    wanted = _SCORES if "trust" in scores else _UNCALIBRATED_SCORES
+    names = free_names(columns, {name: output_name for name, output_name in wanted.items() if name in scores})
+    others = [name for name in scores if name not in names] if with_all else []
+    return names | {name: free_name(name, [*columns, *names.values()]) for name in others}
 
 
 def free_names(columns: Any, wanted: dict[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 
 from ._app import Run, provenance, show, with_options
 from ._inputs import Points, ids_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 
 from . import _options as opt
 from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, is_beyond, print_json, provenance, with_options
@@ -42,7 +42,7 @@ from .audit import write_sheet
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.drift import Profile
-    from allegiance.io import FeaturePlan, StreamSummary, Table
+    from allegiance.io import FeaturePlan, Table
     from allegiance.io.batches import ReviewRequest
 
 #: Tables with more rows are streamed, unless an option needs all of them in memory.
@@ -110,7 +110,7 @@ Examples:
         ),
         opt.option(
             opt.RUNNING, "--batch-rows", metavar="N", type=click.IntRange(min=1),
-            help="Rows per batch; fewer need less memory.  [default: 32,768]",
+            help="Rows per batch; fewer need less memory.  [default: 16,384]",
         ),
         opt.option(
             opt.RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),
@@ -227,17 +227,13 @@ def _streams(run: Run, table: Table) -> bool:
         return run.output.stream
     if run.output.output is not None and is_folder(run.output.output):
         return True
-    n_rows = _count_rows(table)
+    n_rows = table.count_rows()
     if n_rows <= MANY_ROWS:
         return False
     obstacle = needs_memory(run)
     if obstacle is not None:
         run.log.note(f"{n_rows:,} rows are read into memory, because {obstacle} needs all of them.")
     return obstacle is None
-
-
-def _count_rows(table: Table) -> int:
-    return table.n_rows if table.n_rows is not None else table.profile().n_rows
 
 
 def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
@@ -263,14 +259,14 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     inputs, text = ids if output.scores_only else list(table.columns), run.features.text
     listed = [*ids, *([] if text is None else [text])]
     columns = list(dict.fromkeys([*inputs, *listed]))
-    names = _score_names(run, inputs, fitted.empty_result(FrameLike(), None)._columns())
+    names = score_names(inputs, fitted.empty_result(FrameLike(), None)._columns(), with_all=output.scores_only)
     if points is not None and result is not None:
         log.step("describing clusters")
         facts = describe_points(run, table, plan, points, result, model_id)
         batch = Batch(points.X, points.labels, points.columns.select(columns), 0, len(points.X))
     sink = _open_sink(run, plan, model_id, facts, names)
     rows = Rows(table, plan, None, labels=labels, keep=columns, row=row if row in columns else None, typed=not as_text)
-    n_rows = _count_rows(table) if points is None else len(points.X)
+    n_rows = table.count_rows() if points is None else len(points.X)
     request = _review_request(run, n_rows)
     with_profile = output.save is not None or fitted.baseline is not None
     if points is None:
@@ -286,7 +282,9 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     )
     if result is not None and output.output is not None and is_cells([output.output]):
         write_cells(output.output, run, result)
-    _log_stream(run, done, [] if run.trust.model is None else plan.describe_gaps((points or rows).gaps))
+    log.resume, resumed = "", f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run."
+    log.wrote(output.output)
+    log.note(*([resumed] if done.resumed else []), *(plan.describe_gaps(rows.gaps) if run.trust.model else []))
     if facts is None:
         facts = describe_stream(run, table, plan, fitted, done.summary, model_id)
     facts = facts.with_review(done.review, listed, names)
@@ -301,17 +299,6 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged)
 
 
-def _log_stream(run: Run, done: StreamSummary, notes: list[str]) -> None:
-    """Log the output, and notes on values and rows of earlier runs."""
-    run.log.resume = ""
-    if run.output.output is not None:
-        run.log.wrote(run.output.output)
-    if done.resumed:
-        notes.append(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
-    for note in notes:
-        run.log.note(note)
-
-
 def _review_request(run: Run, n_rows: int) -> ReviewRequest:
     from allegiance.io.batches import ReviewRequest
     from allegiance.results import review_count
@@ -320,14 +307,6 @@ def _review_request(run: Run, n_rows: int) -> ReviewRequest:
     if output.review is None:
         return ReviewRequest(_MAX_REVIEW, output.review_by, with_firm=False)
     return ReviewRequest(review_count(output.review, n_rows), output.review_by)
-
-
-def _score_names(run: Run, inputs: list[str], scores: Any) -> dict[str, str]:
-    """Return the output names of scores by library name."""
-    names = score_names(inputs, scores)
-    if run.output.scores_only:
-        names |= {name: free_name(name, [*inputs, *names.values()]) for name in scores if name not in names}
-    return names
 
 
 def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:
@@ -372,8 +351,7 @@ def _compare_with_baseline(run: Run, result: _Result) -> Any:
     if result.scorer.fitted_.baseline is None or result.profile is None:
         return None
     drift = compare_profiles(result.scorer, None, result.profile)
-    for finding in drift.findings[:MAX_FINDINGS]:
-        run.log.note(f"drift: {finding.sentence}.")
+    run.log.note(*(f"drift: {finding.sentence}." for finding in drift.findings[:MAX_FINDINGS]))
     return drift
 
 
@@ -400,7 +378,7 @@ def _save(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: di
     if result.profile is not None:
         scorer.fitted_ = replace(scorer.fitted_, baseline=result.profile.without_rows())
     Model(plan, scorer, about).save(run.output.save, force=run.output.replaces)
-    run.log.wrote(str(run.output.save))
+    run.log.wrote(run.output.save)
 
 
 def _exit_code(run: Run, facts: Facts, drift: Any) -> int:

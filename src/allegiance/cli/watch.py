@@ -92,8 +92,7 @@ def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: 
     plan, notes = model_plan(scorer, saved, table)
     rows = Rows(table, plan, None)
     profile = profile_table(scorer.fitted_, rows)
-    for note in dict.fromkeys((*notes, *plan.describe_gaps(rows.gaps))):
-        run.log.note(f"{file}: {note}")
+    run.log.note(*(f"{file}: {note}" for note in (*notes, *plan.describe_gaps(rows.gaps))))
     if not profile.n_points:
         raise TableError(f"{file} has no rows.")
     return compare_profiles(scorer, None, profile)

@@ -175,7 +175,7 @@ class FlowDisplay(ResultDisplay):
     result
         The result of :func:`allegiance.trust` or :func:`allegiance.affinity`, with at least two clusters.
     which
-        Count only "doubtful" points, which are noise and labels that are not firm, or "all".
+        Count only "weak" points, which are noise and labels that are not firm, or "all".
     names
         Names of clusters by label, which are shown with the labels.
 
@@ -193,9 +193,9 @@ class FlowDisplay(ResultDisplay):
     [[0, 3], [2, 0]]
     """
 
-    def __init__(self, result: AffinityResult, which: str = "doubtful", names: Mapping[Any, str] | None = None) -> None:
+    def __init__(self, result: AffinityResult, which: str = "weak", names: Mapping[Any, str] | None = None) -> None:
         super().__init__(result, names)
-        check_choice(which, "which", ("doubtful", "all"))
+        check_choice(which, "which", ("weak", "all"))
         self.which = which
         k = result.classes.size
         if k < 2:
@@ -227,7 +227,7 @@ class FlowDisplay(ResultDisplay):
             np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
         )
         self._draw_frame(ax)
-        counted = "points that are not firm" if self.which == "doubtful" else "points"
+        counted = "points that are not firm" if self.which == "weak" else "points"
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=counted)
         set_title(ax, "Which clusters are confused: from label to rival", self._note)
         self.texts_ = self._write_numbers(ax, values)
@@ -333,8 +333,8 @@ class StabilityCurveDisplay:
         """
         ax = axes_to_draw_on(ax, "StabilityCurveDisplay.plot", (6.4, 4.0))
         self.ax_, self.figure_ = ax, ax.figure
-        (name, x), (_, above_chance), *others = self.curve.columns().items()
-        low, high, reference, reference_high = (column for _, column in others)
+        name = self.curve.param
+        x, above_chance, low, high, reference, reference_high, *_ = self.curve._columns().values()
         color, _ = look_of(0)
         gray: dict[str, Any] = {"color": text_color(ax), "linewidth": 1.2, "linestyle": "--"}
         band = ax.fill_between(x, reference, reference_high, color=gray["color"], alpha=0.12, linewidth=0)

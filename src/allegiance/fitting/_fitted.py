@@ -90,10 +90,6 @@ class Fitted:
         # The engine can be rebuilt, and its samples would only enlarge the pickle.
         return {name: value for name, value in self.__dict__.items() if not name.endswith("engine")}
 
-    def release_training_data(self) -> None:
-        """Compute everything that still needs the training points, so that they can be freed."""
-        _ = None if self.members is None else self.members.value
-
     def with_threads(self, threads: int = 1) -> Fitted:
         """Return a copy of the fitted object for one of several workers, with ``threads`` threads, without progress."""
         settings = replace(self.specification.settings, threads=threads, verbose=False)

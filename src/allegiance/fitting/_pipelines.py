@@ -102,18 +102,13 @@ class Columns(BaseEstimator):
             if names is None or hasattr(X, "columns"):
                 raise
             raise TypeError(
-                f"X is {_article(type(X).__name__)}, but the scorer was fitted to a frame and finds its columns by "
+                f"X is of type {type(X).__name__}, but the scorer was fitted to a frame and finds its columns by "
                 f"name: pass a frame with the columns {join_names(names, most=20)}."
             ) from error
 
 
 # scikit-learn's errors and warnings name the estimator that users know.
 Columns.__name__ = "AffinityScorer"
-
-
-def _article(noun: str) -> str:
-    """Return a type's name with its article, for messages about what a pipeline was fitted to."""
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 class UnwrappedEstimator(NamedTuple):
@@ -232,15 +227,10 @@ def _kernel(X: Any, kind: str) -> AnyArray:
     return -0.5 * dense**2 if kind == "distances" else dense
 
 
-def takes_weights(clusterer: Any) -> bool:
-    """Return whether ``fit`` of a clusterer, or of the last step of a pipeline, takes ``sample_weight``."""
-    return has_fit_parameter(last_step(clusterer), "sample_weight")
-
-
 def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any], weights: Any = None) -> Any:
     """Return a clone of an estimator or pipeline fitted to X, with weights (n,) if any; frozen ones stay unchanged."""
     if weights is not None:
-        if not takes_weights(estimator):
+        if not has_fit_parameter(last_step(estimator), "sample_weight"):
             raise TypeError(f"sample_weight was passed, but {last_step(estimator)!r} does not take it.")
         name = f"{estimator.steps[-1][0]}__sample_weight" if hasattr(estimator, "steps") else "sample_weight"
         fit_params = fit_params | {name: np.asarray(weights, dtype=np.float64)}

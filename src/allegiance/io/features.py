@@ -147,7 +147,7 @@ def propose(
         else:
             columns.append(_feature(stats, category, impute))
         if unfit and name in requested and name not in roles:
-            text = f"column {name!r} {unfit}. Leave it out of features= (--features), or drop it."
+            text = f"column {name!r} {unfit}. Leave it out of `features=`, or drop it."
             problems.append(Finding("column", (name,), text, quote_option("--drop", [name]), "error"))
     _choose_id(columns, profile, requested, ids)
     duplicates = [] if raw else _drop_copies(columns, source, profile, requested)
@@ -357,11 +357,11 @@ def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterato
     left_out = [column for column in plan.columns if column.role == "left out"]
     if not plan.used:
         reasons = "; ".join(f"{column.name!r} {column.reason}" for column in left_out)
-        text = f"{plan.where} has no column that can be a feature. {reasons[:400]}. Pass features= (--features) or"
-        yield _note("column", (), f"{text} one_hot= (--one-hot) to use one of them.", level="error")
+        text = f"{plan.where} has no column that can be a feature. {reasons[:400]}. Pass `features=` or"
+        yield _note("column", (), f"{text} `one_hot=` to use one of them.", level="error")
     twice = [name for name, n in Counter(plan.names).items() if n > 1]
     if twice:
-        text = f"two features would be called {twice[0]!r}: rename a column, or pass drop= (--drop)."
+        text = f"two features would be called {twice[0]!r}: rename a column, or pass `drop=`."
         yield _note("column", (), text, level="error")
     gaps = [column.n_missing for column in plan.features if column.kind != "category"]
     cells, reason = plan.n_rows * max(len(gaps), 1), ""
@@ -381,8 +381,8 @@ def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterat
     for column in plan.features:
         name, kind, stats = column.name, column.kind, profile.columns[column.name]
         if stats.infinite:
-            text = f"column {name!r} has {stats.infinite:,} infinite values. Pass missing={{{name!r}: ['inf', '-inf']}}"
-            text += f" (--missing {name}=inf), or drop it."
+            text = f"column {name!r} has {stats.infinite:,} infinite values. Pass "
+            text += f"`missing={{{name!r}: ['inf', '-inf']}}`, or drop it."
             yield _note("infinite", [name], text, quote_option("--drop", [name]), "error")
         if stats.strays and kind != "category":
             rows = sorted(stats.strays)

@@ -285,7 +285,7 @@ def close_locked(descriptor: int) -> None:
 
 
 def _exists(path: str) -> str:
-    return f"{path} already exists. Choose another name, or pass force=True (--if-exists replace)."
+    return f"{path} already exists. Choose another name, or pass `force=True`."
 
 
 def _sync(path: Path) -> None:

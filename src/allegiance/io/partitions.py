@@ -165,7 +165,7 @@ class PartitionedSink:
         text = read_file(self._record_of(part))
         if text is None:
             if size is not None and self.if_exists == "error":
-                raise TableError(f"{file} exists and was not written by allegiance. Pass --if-exists replace.")
+                raise TableError(f"{file} exists and was not written by allegiance. Pass `force=True`.")
             return None
         try:
             values = json.loads(text)
@@ -180,8 +180,8 @@ class PartitionedSink:
             pass
         if self.if_exists == "error" and size is not None:
             raise TableError(
-                f"{file} was written by another run: its inputs, model or options differ. Pass force=True (--if-exists "
-                "replace) or --if-exists update, or name another folder."
+                f"{file} was written by another run: its inputs, model or options differ. Pass `force=True`, or name "
+                "another folder."
             )
         return None
 

@@ -16,13 +16,11 @@ from allegiance.drivers import Finding
 
 from .files import TableError
 from .formats import as_arrow
-from .profile import ColumnProfile
 from .tables import BATCH_ROWS, Table, open_table
 from .values import (
     MARKS,
     ORDERS,
     as_texts,
-    first_row,
     is_number,
     is_text,
     is_time,
@@ -320,7 +318,7 @@ class FeaturePlan:
                 column.name,
                 odd,
                 f"column {column.name!r} contains {odd[:40]!r}, which is not a {column.kind}. Correct it, or pass "
-                f"missing={{{column.name!r}: [{odd[:40]!r}]}} (--missing {column.name}={odd[:40]}).",
+                f"`missing={{{column.name!r}: [{odd[:40]!r}]}}`.",
             )
         return numbers
 
@@ -403,17 +401,17 @@ class FeaturePlan:
         return (matrix - center) / spread
 
     def check(self, table: Table) -> list[str]:
-        """Check another table against the plan, and return notes for the user.
+        """Check the columns of another table against the plan, and return notes for the user.
 
         Parameters
         ----------
         table
-            A table with the columns ``used``, in any order.
+            A table with the columns ``used``, in any order. Its values are checked while it is read.
 
         Raises
         ------
         TableError
-            If columns are missing or cannot be read by the plan; the message names all of them.
+            If columns are missing, which the message names, or if there are no rows.
         """
         there = set(table.columns)
         lacking = [name for name in self.used if name not in there]
@@ -422,50 +420,15 @@ class FeaturePlan:
         if lacking:
             plural = "columns that the model needs are" if len(lacking) > 1 else "column that the model needs is"
             raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {join_names(map(repr, lacking))}.")
-        n_rows = table.profile().n_rows if table.has_text else table.n_rows
-        if n_rows == 0:
+        if table.count_rows() == 0:
             raise TableError(f"{table.where} has a header, but no rows.")
-        # Columns with types need no profile: their values are checked, and gaps counted, while they are read.
-        gaps = self._check_texts(table) if table.has_text else Gaps()
-        notes = self.describe_gaps(gaps)
+        notes = []
         ignored = sorted(there - {column.name for column in self.columns}, key=table.columns.index)
         if ignored:
             notes.append(f"ignoring columns the model was not fitted on: {join_names(ignored)}.")
         if partial:
             notes.append(f"ignoring columns that only some files have: {join_names(partial)}.")
         return notes
-
-    def _check_texts(self, table: Table) -> Gaps:
-        """Return the gaps of a table of text; raise if columns cannot be read by the plan."""
-        profile, gaps = table.profile(), Gaps()
-        pairs = [(column, profile.columns[column.name]) for column in self.features]
-        problems = [
-            f"column {column.name!r} should contain {column.kind}s{_because(stats)}{self._first_cell(table, column)}."
-            for column, stats in pairs
-            if column.kind != "category" and not _readable(column, stats)
-        ]
-        for column, stats in pairs:
-            if stats.n_missing:
-                gaps.missing[column.name] = stats.n_missing
-            if column.kind == "category":
-                values = stats.values
-                new = None if values is None else {t: n for t, n in values.items() if t not in column.categories}
-                gaps.add_new(column.name, new)
-        if gaps.missing and self.impute is None:
-            problems.append(missing_message(gaps.missing))
-        if problems:
-            raise TableError(f"{table.where}: " + " ".join(problems))
-        return gaps
-
-    def _first_cell(self, table: Table, column: ColumnPlan) -> str:
-        """Return where the first cell is that the plan cannot read, as text."""
-        start = 0
-        for batch in table.batches([column.name], typed=False):
-            odd = read_column(batch.column(0), column.reading, column.missing)[1]
-            if odd is not None:
-                return f" ({table.place_of(start + first_row(batch.column(0), odd))})"
-            start += batch.num_rows
-        return ""
 
     def describe_gaps(self, gaps: Gaps) -> list[str]:
         """Return notes on missing values and on categories that are not in the plan.
@@ -554,23 +517,9 @@ def _column_from(entry: Mapping[str, Any]) -> ColumnPlan:
     return column
 
 
-def _readable(column: ColumnPlan, profile: ColumnProfile) -> bool:
-    """Return whether a column holds numbers or dates; with too many values to check, reading them decides."""
-    if profile.kind != "text":
-        return profile.kind != "other"
-    if profile.values is None:
-        return profile.remark != "" or profile.distinct_share < 0.5
-    return read_column(pa.array(list(profile.values), pa.string()), column.reading, column.missing)[1] is None
-
-
-def _because(profile: ColumnProfile) -> str:
-    example = next(iter(profile.values)) if profile.values else ""
-    return f", but {profile.remark}" if profile.remark else f", but has {example[:40]!r}" if example else ""
-
-
 def missing_message(gaps: Mapping[str, int]) -> str:
     """Return a message about missing values that the plan does not fill."""
     return (
-        f"values are missing in {join_counts(gaps)}. Pass impute='median' (--impute median) to fill them, or "
-        "impute='drop' (--impute drop) to leave their rows out. The setting of a saved model cannot be changed."
+        f"values are missing in {join_counts(gaps)}. Pass `impute='median'` to fill them, or `impute='drop'` to "
+        "leave their rows out. The setting of a saved model cannot be changed."
     )

@@ -53,6 +53,8 @@ _WHOLE_CELLS, _WHOLE_ROWS, _FINAL_ROWS = 1 << 22, 1 << 20, 3 * SAMPLE_ROWS
 _MAX_BATCHES, _MIN_ROWS = 1_000, 256
 #: Maximum number and share of cells that may contradict a reading; rows read at a time.
 _MAX_STRAYS, _STRAY_SHARE, _BLOCK_ROWS = 1_000, 0.01, 512
+#: Maximum cells of short columns that are read together.
+_BLOCK_CELLS = 1 << 16
 #: Maximum share if all of them are the same text.
 _WORD_SHARE = 0.1
 #: A reading is dropped if none of the first values of the column fits it.
@@ -169,10 +171,9 @@ def profile_of(
         sample.add(batch)
         if check_rows:
             rows.add(batch, n_rows)
-        for column, values in zip(columns, batch.columns, strict=True):
-            column.add(values, n_rows)
+        _add_batch(columns, batch, n_rows)
         n_rows += batch.num_rows
-        del batch, values  # or they would be held while the next one is read
+        del batch  # or it would be held while the next one is read
     odd = rows.find(sample) if check_rows else {}
     # A table has one decimal mark: columns with an unambiguous mark decide for ambiguous columns.
     marks = {column.only_mark for column in columns} - {None}
@@ -181,6 +182,52 @@ def profile_of(
     _confirm_sentinels(profiles, columns)
     sample.thin(_FINAL_ROWS)
     return Profile(n_rows, {column.name: column for column in profiles}, sample, odd)
+
+
+def _add_batch(columns: list[_Column], batch: Any, first: int) -> None:
+    """Add a batch to the column profiles. Short columns of plain numbers are read many at a time, which is faster."""
+    arrays = [without_dictionary(values) for values in batch.columns]
+    size = max(1, _BLOCK_CELLS // max(batch.num_rows, 1))
+    for start in range(0, len(columns), size):
+        block = [*zip(columns[start : start + size], arrays[start : start + size], strict=True)]
+        plain = _read_plain([values for column, values in block if column.may_be_plain])
+        for column, values in block:
+            column.add(values, first, next(plain) if column.may_be_plain else None)
+
+
+def _read_plain(columns: Sequence[Any]) -> Iterator[dict[str, _Numbers] | None]:
+    """Yield the numbers by reading of each text column, None unless all cells are plain numbers.
+
+    Plain numbers are finite, with a decimal point and no leading zeros. A decimal comma also fits texts without points,
+    or with grouping points.
+    """
+    texts = pa.chunked_array(columns).combine_chunks() if len({values.type for values in columns}) == 1 else None
+    points = None if texts is None else _plain_numbers(texts)
+    if points is None:
+        halves = (columns[: len(columns) // 2], columns[len(columns) // 2 :]) if len(columns) > 1 else ()
+        yield from (numbers for half in halves for numbers in _read_plain(half))
+        yield from [None] * (len(columns) == 1)
+        return
+    commas, pointed = points, _as_mask(pc.match_substring(texts, "."))
+    if pointed.any():
+        grouped = _as_mask(pc.match_substring_regex(texts, r"^[+-]?[1-9]\d{0,2}\.\d{3}$"))
+        commas = np.where(grouped, np.rint(points * 1000), np.where(pointed, np.nan, points))
+    shape = (len(columns), -1)
+    pairs = zip(_numbers_of(points.reshape(shape)), _numbers_of(commas.reshape(shape)), strict=True)
+    for (point, comma), differs in zip(pairs, pointed.reshape(shape).any(axis=1).tolist(), strict=True):
+        yield {".": point, ",": comma if differs else point} if point.moments else dict.fromkeys(MARKS + ORDERS, point)
+
+
+def _plain_numbers(texts: Any) -> FloatArray | None:
+    """Return texts as numbers if all are finite, with a decimal point and no leading zeros; else None."""
+    try:
+        values = plain_values(texts.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return None
+    if not len(texts) or int((~np.isfinite(values)).sum()) != texts.null_count:
+        return None
+    starts = pc.starts_with(texts, "0")
+    return None if pc.any(starts).as_py() and has_leading_zeros(texts.filter(starts)) else values
 
 
 def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[_Column]) -> None:
@@ -363,17 +410,63 @@ class _Extreme:
     def __init__(self) -> None:
         self.value, self.count, self.next = np.inf, 0, np.inf
 
-    def add(self, values: FloatArray) -> None:
-        """Include more numbers."""
-        low = float(values.min())
-        rest = values[values > min(low, self.value)]
-        following = float(rest.min()) if rest.size else np.inf
+    def add(self, low: float, count: int, following: float) -> None:
+        """Include numbers: their smallest, its count, and the next larger one."""
         if low > self.value:
             self.next = min(self.next, low)
             return
         following = min(following, self.next, self.value if self.value > low else np.inf)
-        self.count = int((values == low).sum()) + (self.count if low == self.value else 0)
+        self.count = count + (self.count if low == self.value else 0)
         self.value, self.next = low, following
+
+
+class _Moments(NamedTuple):
+    """Moments and extremes of finite numbers."""
+
+    mean: float
+    squares: float  # sum of squares about the mean
+    low: float
+    n_low: int
+    above: float  # the smallest number above ``low``
+    high: float
+    n_high: int
+    below: float  # the largest number below ``high``
+    is_whole: bool
+    counts: bool  # whether each number is the previous one plus 1
+
+
+class _Numbers(NamedTuple):
+    """The numbers of one column in a batch, NaN where one is missing; and the moments of the finite ones, if any."""
+
+    values: FloatArray
+    finite: FloatArray
+    moments: _Moments | None
+
+
+def _numbers_of(table: FloatArray) -> list[_Numbers]:
+    """Return the numbers of each row of a table, with their moments."""
+    is_finite = np.isfinite(table)
+    full = is_finite.all(axis=1)
+    moments = iter(_moments(table if full.all() else table[full]))
+    numbers = list[_Numbers]()
+    for values, keep, is_full in zip(table, is_finite, full.tolist(), strict=True):
+        finite = values if is_full else values[keep]
+        own = next(moments) if is_full else _moments(finite[None])[0] if finite.size else None
+        numbers.append(_Numbers(values, finite, own))
+    return numbers
+
+
+def _moments(table: FloatArray) -> list[_Moments]:
+    """Return the moments of each row of a table of finite numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, low, high = table.mean(axis=1), table.min(axis=1), table.max(axis=1)
+        squares = ((table - mean[:, None]) ** 2).sum(axis=1)
+        counts = (np.diff(table, axis=1) == 1).all(axis=1)
+    is_low, is_high = table == low[:, None], table == high[:, None]
+    above, below = np.where(is_low, np.inf, table).min(axis=1), np.where(is_high, -np.inf, table).max(axis=1)
+    is_whole = (table == np.floor(table)).all(axis=1)
+    facts = (mean, squares, low, is_low.sum(axis=1), above, high, is_high.sum(axis=1), below, is_whole, counts)
+    return [_Moments(*row) for row in zip(*(fact.tolist() for fact in facts), strict=True)]
 
 
 class _End(NamedTuple):
@@ -405,33 +498,27 @@ class _Stats:
         twin.low, twin.high, twin._strays = copy(self.low), copy(self.high), [*self._strays]
         return twin
 
-    def add(self, numbers: FloatArray, first: int) -> None:
-        """Add numbers, NaN where one is missing; ``first`` is the number of their first row."""
-        finite = np.isfinite(numbers)
-        values = numbers
-        if not finite.all():
-            self.infinite += int(np.isinf(numbers).sum())
+    def add(self, numbers: _Numbers, first: int) -> None:
+        """Add numbers; ``first`` is the number of their first row."""
+        values, finite, moments = numbers
+        if finite.size < values.size:
+            self.infinite += int(np.isinf(values).sum())
             self.counting = False
-            values = numbers[finite]
-        if not values.size:
+        if moments is None:
             return
-        if self.counting:
-            steps = np.diff(values, prepend=values[0] - 1 if np.isnan(self._last) else self._last)
-            self.counting = bool((steps == 1).all())
-        self._last = float(values[-1])
-        self.whole = self.whole and bool((values == np.floor(values)).all())
-        top = -self.high.value
-        self.low.add(values)
-        self.high.add(-values)
-        if -self.high.value > top:
-            self.high_row = first + int(np.flatnonzero(numbers == -self.high.value)[0])
-        with np.errstate(over="ignore", invalid="ignore"):
-            # Combine sums of squares about two means without cancellation.
-            mean, total = float(values.mean()), self.count + values.size
-            shift = mean - self.mean
-            self.squares += float(((values - mean) ** 2).sum()) + shift * shift * (self.count * values.size / total)
-            self.mean += shift * (values.size / total)
-            self.count = total
+        before = float(finite[0]) - 1 if np.isnan(self._last) else self._last
+        self.counting = self.counting and moments.counts and float(finite[0]) - before == 1
+        self._last = float(finite[-1])
+        self.whole = self.whole and moments.is_whole
+        if moments.high > -self.high.value:
+            self.high_row = first + int((values == moments.high).argmax())
+        self.low.add(moments.low, moments.n_low, moments.above)
+        self.high.add(-moments.high, moments.n_high, -moments.below)
+        # Combine sums of squares about two means without cancellation.
+        total, shift = self.count + finite.size, moments.mean - self.mean
+        self.squares += moments.squares + shift * shift * (self.count * finite.size / total)
+        self.mean += shift * (finite.size / total)
+        self.count = total
 
     def add_strays(self, texts: Any, places: IntArray, first: int) -> None:
         """Add the texts at ``places``, which contradict the reading; ``first`` is the row of the first text."""
@@ -551,15 +638,20 @@ class _Column:
             return []
         return [reading for reading, stats in self.readings.items() if stats.n_strays == fewest]
 
-    def add(self, column: Any, first: int) -> None:
-        """Add values; ``first`` is the row of the first one."""
+    @property
+    def may_be_plain(self) -> bool:
+        """Whether the column is text that may hold plain numbers."""
+        return self._is_text and "." in self.readings and not self._words
+
+    def add(self, column: Any, first: int, plain: dict[str, _Numbers] | None) -> None:
+        """Add values, with their readings if they are plain numbers; ``first`` is the row of the first one."""
         self._rows += len(column)
         if not self.usable:
             self._absent += column.null_count
         elif self._is_text:
-            self._add_text(without_dictionary(column), first)
+            self._add_text(column, first, plain)
         else:
-            self._add_numbers(without_dictionary(column), first)
+            self._add_numbers(column, first)
 
     def _add_numbers(self, column: Any, first: int) -> None:
         raw = as_numbers(column)
@@ -572,26 +664,25 @@ class _Column:
         if self._values is not None:
             self._count(as_texts(column.filter(pa.array(~gaps))))
         for stats in self.readings.values():
-            stats.add(numbers, first)
+            stats.add(_numbers_of(numbers[None])[0], first)
 
     def _count(self, texts: Any) -> None:
         """Count distinct values while there are few."""
         if self._values is not None:
             counts = pc.value_counts(texts)
-            for pair in counts.to_pylist() if len(counts) <= self._most_values else ():
-                self._values[pair["values"]] += pair["counts"]
+            if len(counts) <= self._most_values:
+                self._values.update(dict(zip(*(part.to_pylist() for part in counts.flatten()), strict=True)))
             if max(len(counts), len(self._values)) > self._most_values:
                 self._values = None
 
-    def _add_text(self, column: Any, first: int) -> None:
-        plain = self._plain_numbers(column) if "." in self.readings else None
+    def _add_text(self, column: Any, first: int, plain: dict[str, _Numbers] | None) -> None:
         texts = trim_texts(column) if plain is None else column
         self._absent += texts.null_count
         self._count(texts.drop_null())
         if not self.readings:
             return
         if plain is not None:
-            self._add_readings(self._read_plain(column, plain), texts, first)
+            self._add_readings(plain, texts, first)
             return
         # In blocks: most readings of a text column are dropped after the first one.
         for start in range(0, len(texts), _BLOCK_ROWS if len(self.readings) > 2 else max(len(texts), 1)):
@@ -599,34 +690,6 @@ class _Column:
             self._read(block, first + start)
             if len(block) == len(texts) - start or not self.readings:
                 return
-
-    def _plain_numbers(self, column: Any) -> FloatArray | None:
-        """Return texts as numbers if all are finite numbers with a decimal point and no leading zeros; else None."""
-        try:
-            values = plain_values(column.cast(pa.float64()))
-        except pa.ArrowInvalid:
-            return None
-        if self._words or int((~np.isfinite(values)).sum()) != column.null_count:
-            return None
-        starts = pc.starts_with(column, "0")
-        if pc.any(starts).as_py() and has_leading_zeros(column.filter(starts)):
-            return None
-        return values
-
-    def _read_plain(self, column: Any, values: FloatArray) -> dict[str, FloatArray]:
-        """Return the numbers by reading; a decimal comma also fits texts without points, or with grouping points."""
-        if column.null_count == len(column):
-            return dict.fromkeys(self.readings, values)
-        numbers = {".": values}
-        if "," in self.readings:
-            pointed = pc.match_substring(column, ".")
-            numbers[","] = values
-            if pc.any(pointed).as_py():
-                grouped = pc.match_substring_regex(column, r"^[+-]?[1-9]\d{0,2}\.\d{3}$")
-                numbers[","] = np.where(_as_mask(pointed), np.nan, values)
-                if pc.any(grouped).as_py():
-                    numbers[","] = np.where(_as_mask(grouped), np.rint(values * 1000), numbers[","])
-        return numbers
 
     def _read(self, texts: Any, first: int) -> None:
         """Parse trimmed texts with all remaining readings."""
@@ -638,18 +701,20 @@ class _Column:
         if self._leading_zeros:
             self.readings = {reading: stats for reading, stats in self.readings.items() if reading not in MARKS}
         self._word_counts.update(texts.filter(words).to_pylist())
-        self._add_readings({name: plain_values(read_texts(values, name)) for name in self.readings}, values, first)
+        numbers = {name: plain_values(read_texts(values, name)) for name in self.readings}
+        self._add_readings({name: _numbers_of(own[None])[0] for name, own in numbers.items()}, values, first)
 
-    def _add_readings(self, numbers: dict[str, FloatArray], texts: Any, first: int) -> None:
+    def _add_readings(self, numbers: dict[str, _Numbers], texts: Any, first: int) -> None:
         """Add the numbers of each reading; drop readings with too many contradictions."""
         for one, other in (MARKS, ("dmy", "mdy")):
-            if one in numbers and other in numbers and numbers[one] is not numbers[other]:
-                same = np.array_equal(numbers[one], numbers[other], equal_nan=True)
-                self._ambiguous = self._ambiguous or not same
-        present = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False))
+            if not self._ambiguous and {one, other} <= self.readings.keys() & numbers.keys():
+                first_values, other_values = numbers[one].values, numbers[other].values
+                differ = (first_values != other_values) & ~(np.isnan(first_values) & np.isnan(other_values))
+                self._ambiguous = first_values is not other_values and bool(differ.any())
+        present = _as_mask(texts.is_valid()) if texts.null_count else np.ones(len(texts), dtype=bool)
         for names in self._group_readings(numbers):
-            stats, values = self.readings[names[0]], numbers.get(names[0])
-            stray = present if values is None else present & np.isnan(values)
+            stats, own = self.readings[names[0]], numbers.get(names[0])
+            stray = present if own is None else present & np.isnan(own.values)
             places = np.flatnonzero(stray)
             if places.size:
                 fits = ~stray[present]
@@ -659,12 +724,14 @@ class _Column:
                 if hopeless or stats.n_strays > _MAX_STRAYS:
                     self.readings = {name: one for name, one in self.readings.items() if one is not stats}
                     continue
-            if values is not None:
-                gapped = with_gaps(values, self._missing)
-                stats.n_gaps += int((np.isnan(gapped) & ~np.isnan(values)).sum()) if gapped is not values else 0
-                stats.add(gapped, first)
+            if own is not None:
+                gapped = with_gaps(own.values, self._missing)
+                if gapped is not own.values:
+                    stats.n_gaps += int((np.isnan(gapped) & ~np.isnan(own.values)).sum())
+                    own = _numbers_of(gapped[None])[0]
+                stats.add(own, first)
 
-    def _group_readings(self, numbers: dict[str, FloatArray]) -> list[list[str]]:
+    def _group_readings(self, numbers: dict[str, _Numbers]) -> list[list[str]]:
         """Group the readings by statistics, which they share until their numbers differ."""
         groups: dict[tuple[int, int], list[str]] = {}
         for reading, stats in self.readings.items():
@@ -715,7 +782,7 @@ class _Column:
         if marks:
             mark = usual if usual in marks else marks[0]
             if len(marks) == 2 and self._ambiguous and not mark_known:
-                profile.remark = "with a decimal comma these would be different numbers: pass decimal=',' (--decimal ,)"
+                profile.remark = "with a decimal comma these would be different numbers: pass `decimal=','`"
             stats = self.readings[mark]
             if self._is_text and stats.whole and max(-stats.high.value, -stats.low.value) >= _EXACT:
                 profile.remark = "its whole numbers have more than 15 digits"
@@ -725,8 +792,8 @@ class _Column:
             return alive[0] if alive else None
         day = "." in self._first if dayfirst is None else dayfirst
         if dayfirst is None and self._ambiguous:
-            order, other = ("day", "monthfirst") if day else ("month", "dayfirst")
-            profile.remark = f"all dates are ambiguous; assuming {order} first (dayfirst={not day}, --dates {other})"
+            order = "day" if day else "month"
+            profile.remark = f"all dates are ambiguous; assuming {order} first (`dayfirst={not day}`)"
         return "dmy" if day else "mdy"
 
     def _finish_numbers(self, profile: ColumnProfile, reading: str, column: Any, share: float) -> None:
@@ -743,9 +810,16 @@ class _Column:
         numbers = read_column(column, reading, profile.missing)[0]
         numbers = numbers[np.isfinite(numbers)]
         if numbers.size:
-            profile.median = float(np.median(numbers))
+            profile.median = _median(numbers)
             profile.median_error = 0.0 if share == 1.0 else float(0.98 / np.sqrt(numbers.size))
         profile.counting = stats.counting and stats.whole and not profile.n_missing and self._rows > 2
+
+
+def _median(numbers: FloatArray) -> float:
+    """Return the median of finite numbers; ``np.median`` takes five times longer for a short column."""
+    half = numbers.size // 2
+    ordered = np.partition(numbers, (max(half - 1, 0), half))
+    return float(ordered[half] if numbers.size % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
 def _as_mask(column: Any) -> BoolArray:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from allegiance._core.json_values import json_value
+from allegiance._core.stored import json_value
 from allegiance._core.validation import require
 
 from .files import TableError, check_writable, replacing

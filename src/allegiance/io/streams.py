@@ -42,8 +42,8 @@ __all__ = ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"]
 StreamProgress = Progress
 #: Maximum number and bytes of batches in flight to an executor: enough for a few dozen workers.
 _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
-#: Default rows per scored batch: with twice as many, a run on one CPU takes 40 MB more and is not faster.
-SCORED_ROWS = 32_768
+#: Default rows per scored batch: with twice as many, a run takes 40 MB more and is not faster.
+SCORED_ROWS = 16_384
 #: Batches scored in parallel in this process.
 _CONCURRENT_BATCHES = 4
 #: Scorers cached in a worker process.
@@ -113,8 +113,7 @@ def score_stream(
         The label column, -1 for noise. By default rows are new points, labeled by the estimator or the nearest
         cluster.
     batch_rows
-        Rows per batch. Memory holds one batch per thread, up to four, plus one. 8,192 rows take about 30 MB less than
-        the default.
+        Rows per batch. Memory holds one batch per thread, up to four, plus one if there are several threads.
     top
         With ``details``, write only this many of the largest affinities of each row, and their clusters.
     details
@@ -318,6 +317,9 @@ def _workers(
     together = max(1, min(threads, _CONCURRENT_BATCHES))
     score = replace(score, fitted=score.fitted.with_threads(threads // together))
     _ = score.fitted.engine  # built before several threads need it; raises if it cannot measure here
+    if together == 1:  # a second batch in flight would only take memory
+        yield lambda batches: map(score, batches)
+        return
     with ThreadPoolExecutor(together) as pool:
 
         def submit(batch: Batch) -> Future[Any]:
@@ -478,7 +480,7 @@ def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
     most = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
     sample = rows.sample(max(n_clusters, min(most, _SAMPLE_NUMBERS // max(len(rows.names), 1))))
     if len(sample) < n_clusters:
-        wanted = f"n_clusters={n_clusters} (--clusters {n_clusters})"
+        wanted = f"`n_clusters={n_clusters}`"
         raise TableError(f"{rows.table.where} has {len(sample)} rows, fewer than {wanted}.")
     seed32 = int(stream(seed, *b"k-means start").integers(2**31))
     return sample, KMeans(n_clusters, n_init=10, random_state=seed32).fit(sample)

@@ -246,6 +246,10 @@ class Table:
         counts = [part.n_kept for part in self._parts]
         return sum(count for count in counts if count is not None) if None not in counts else None
 
+    def count_rows(self) -> int:
+        """Return the number of rows. Profiles the table if it is unknown."""
+        return self.profile().n_rows if self.n_rows is None else self.n_rows
+
     @property
     def has_text(self) -> bool:
         """Whether any column is unparsed text, whose type the profile decides."""

@@ -87,7 +87,7 @@ def find_layout(rows: list[list[str]], header: int | None = None, has_names: boo
         if header:
             titles = "; ".join(repr(" ".join(row).strip()[:40]) for row in rows[:header] if any(map(str.strip, row)))
             plural = "lines" if header > 1 else "line"
-            notes.append(f"skipped {header} {plural} above the header: {titles} (skip_rows=, --skip-rows).")
+            notes.append(f"skipped {header} {plural} above the header: {titles} (`skip_rows=`).")
     names = [cell.strip().lstrip("\ufeff") for cell in rows[header]]
     if has_names is not False:
         header, names = _join_header_levels(rows, header, names)
@@ -197,7 +197,9 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
         raise TableError(f"{path}: the sheet {chosen!r} is empty.")
     skip_rows = None if dialect.skip_rows is None else max(0, dialect.skip_rows - top + 1)
     if skip_rows is not None and skip_rows >= len(rows):
-        raise TableError(f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so --skip-rows leaves none.")
+        raise TableError(
+            f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so `skip_rows={dialect.skip_rows}` leaves none."
+        )
     lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
     cells = [rows[line - top] for line in lines]
     layout = find_layout([[text_of(cell) for cell in row] for row in cells[:_HEAD_ROWS]], skip_rows, dialect.header)
@@ -212,7 +214,7 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     part.warnings += [(f"{path}: {text}", remedy) for text, remedy in layout.warnings]
     if len(sheets) > 1:
         others = ", ".join(repr(name) for name in names if name != chosen)
-        part.notes.append(f"{path}: read the sheet {chosen!r}. Its other sheets are {others} (sheet=, --sheet).")
+        part.notes.append(f"{path}: read the sheet {chosen!r}. Its other sheets are {others} (`sheet=`).")
     return part
 
 
@@ -311,7 +313,7 @@ class TextFile(Part):
             header = next((i for i, place in enumerate(places) if lines[place] >= skip), None)
             if header is None:
                 end = "has fewer lines" if not more else f"has no header in its first {len(rows)} rows"
-                raise TableError(f"{self.where} {end}, so --skip-rows {skip} leaves no table.")
+                raise TableError(f"{self.where} {end}, so `skip_rows={skip}` leaves no table.")
         layout = find_layout([rows[place] for place in places], header, self._dialect.header)
         top = places[layout.header]
         self._skip_lines, self.has_names = lines[top], layout.has_names
@@ -322,7 +324,7 @@ class TextFile(Part):
         below = {line for line in self._dialect.skip_lines if line >= self.first_line}
         self.exclude(row for row, line in self._row_lines(max(below, default=0)) if line in below)
         if self._encoding not in ("utf-8", self._dialect.encoding):
-            note = f"read as {self._encoding}, because it is not UTF-8 (encoding=, --encoding)."
+            note = f"read as {self._encoding}, because it is not UTF-8 (`encoding=`)."
             self.notes.append(f"{self.where}: {note}")
 
     def _row_lines(self, last: int) -> Iterator[tuple[int, int]]:
@@ -382,7 +384,7 @@ class TextFile(Part):
             raise self._unreadable(str(error)) from error.with_traceback(None)
         except UnicodeError as error:
             raise TableError(
-                f"{self.where} is not {self._encoding} text. Pass encoding= (--encoding). {error}"
+                f"{self.where} is not {self._encoding} text. Pass `encoding=`. {error}"
             ) from error.with_traceback(None)
         finally:
             lines, open_at_the_end = stream.lines, stream.ends_in_a_quote(self._sep)
@@ -411,7 +413,7 @@ class TextFile(Part):
         if "invalid UTF8" in message:
             if self._dialect.encoding is None:
                 return NotUtf8Error(message)
-            return TableError(f"{self.where} is not {self._encoding} text. Pass another encoding= (--encoding).")
+            return TableError(f"{self.where} is not {self._encoding} text. Pass another `encoding=`.")
         self._diagnose(ragged=True)
         if "straddles two block boundaries" in message:
             return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read.")
@@ -524,7 +526,7 @@ def _decode_head(head: bytes, encoding: str, where: str) -> str:
     except LookupError as error:
         raise TableError(f"encoding {encoding!r} is unknown; common ones are utf-8, cp1252 and utf-16.") from error
     except UnicodeError as error:
-        raise TableError(f"{where} is not {encoding} text. Pass another encoding= (--encoding). {error}") from error
+        raise TableError(f"{where} is not {encoding} text. Pass another `encoding=`. {error}") from error
 
 
 def _separator(text: str, more: bool) -> str:

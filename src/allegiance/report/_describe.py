@@ -41,7 +41,7 @@ class Trait(NamedTuple):
 
 
 class ColumnProfile(NamedTuple):
-    """Typical values of each cluster in one column."""
+    """Typical values of each cluster in one column, which describe it."""
 
     means: FloatArray
     """(k, 1) means, or (k, levels) shares; NaN where a cluster has no values."""
@@ -218,16 +218,16 @@ def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
-def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None) -> list[Description]:
-    """Return a description of each cluster of a result, in the columns of ``data`` or of X."""
-    columns = check_inputs(result, X, data=data).columns
+def cluster_descriptions(result: AffinityResult, data: Any) -> list[Description]:
+    """Return a description of each cluster of a result, in the columns of ``data``."""
+    columns = check_inputs(result, data=data).columns
     return describe(columns, result_traits(result, columns)[1])
 
 
 def result_traits(
     result: AffinityResult, columns: list[Column]
 ) -> tuple[list[ColumnProfile | None], list[list[Trait]]]:
-    """Return the column profiles, and the traits of the clusters in columns that do not repeat the labels."""
+    """Return column profiles, and the traits that describe the clusters in columns that do not repeat the labels."""
     profiles = profile_columns(columns, result._codes, result.classes.size)
     informative = [
         None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)

@@ -35,7 +35,8 @@ class FrameLike:
             return native
         pandas = require("pandas", "io", "a table")
         # Integers stay integers although some are missing.
-        whole = {name: pandas.array(values, dtype="Int64") for name, values in columns.items() if _has_gaps(values)}
+        gaps = [n for n, v in columns.items() if isinstance(v, list) and {type(one) for one in v} == {int, type(None)}]
+        whole = {name: pandas.array(columns[name], dtype="Int64") for name in gaps}
         return pandas.DataFrame({**columns, **whole}, index=self.index)
 
     def without_index(self) -> FrameLike:
@@ -53,8 +54,3 @@ class FrameLike:
     def row_name(self, row: int) -> Any:
         """Return the index entry of a row, or its number."""
         return row if self.index is None else self.index[row]
-
-
-def _has_gaps(values: Any) -> bool:
-    """Return whether a column of a frame is a list that contains integers and None."""
-    return isinstance(values, list) and {type(value) for value in values} == {int, type(None)}

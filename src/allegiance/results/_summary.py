@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -98,7 +99,7 @@ class Summary(CardMixin):
     review: list[dict[str, Any]]
     imprecise: int
     measurement: Measurement
-    _engines: dict[str, int]
+    _engines: Counter[str]
     """The number of points that each engine measured."""
     _undecided: int
     """The number of points too close to one half to call stable or not."""
@@ -107,8 +108,9 @@ class Summary(CardMixin):
     """The largest standard error of any affinity."""
     extras: Mapping[str, Any] = field(default_factory=dict)
     _histogram: IntArray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    _own_sums: list[int] = field(default_factory=list)
-    _trust_sums: list[int] | None = None
+    _own_sums: AnyArray = field(default_factory=lambda: np.zeros(0, object))
+    _trust_sums: AnyArray = field(default_factory=lambda: np.zeros(0, object))
+    """(k + 1,) sums of own affinity, and of trust, in units of 2**-60; zero without trust."""
     _trust_map: TrustMap | None = None
     _audited: bool = False
     """Whether trust is the chance that a label is right, from an audit."""
@@ -134,7 +136,7 @@ class Summary(CardMixin):
             counts=count_by_cluster(result._codes, k, flags),
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
             review=result._review_rows(REVIEW_HEAD),
-            _engines=dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True)),
+            _engines=Counter(dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True))),
             _undecided=_count_undecided(ranks.largest, ranks.largest_error),
             _empty_cells=int(result._empty_cell.sum()),
             imprecise=result._count_imprecise(),
@@ -142,7 +144,7 @@ class Summary(CardMixin):
             measurement=result._measurement,
             _histogram=np.histogram(values[~np.isnan(values)], bins=_BINS, range=(0.0, 1.0))[0],
             _own_sums=_sum_by_cluster(rows, ranks.own, k + 1),
-            _trust_sums=_sum_by_cluster(rows, np.nan_to_num(result.trust), k + 1) if result._calibrated else None,
+            _trust_sums=_sum_by_cluster(rows, np.nan_to_num(values) * result._calibrated, k + 1),
             _trust_map=result._trust_map,
             _audited=result._audited is not None,
             _numbered=_counts_rows(result._frame_like.index),
@@ -152,70 +154,60 @@ class Summary(CardMixin):
         """Return the summary of the points of both, scored by the same scorer."""
         if not np.array_equal(self.classes, other.classes):
             raise ValueError("summaries can only be added if they come from the same scorer: their clusters differ.")
-        trust = None
-        if self._trust_sums is not None and other._trust_sums is not None:
-            trust = _add(self._trust_sums, other._trust_sums)
         later = other.review
         if self._numbered:
             later = [{**line, "row": line["row"] + self.n_points} for line in later]
         head = heapq.merge(self.review, later, key=lambda line: -line["priority"])
         return replace(
             self,
-            counts=self.counts + other.counts,
-            rivals=self.rivals + other.rivals,
             review=list(head)[:REVIEW_HEAD],
-            _engines={name: self._engines.get(name, 0) + other._engines.get(name, 0) for name in
-                     sorted({*self._engines, *other._engines})},
-            _undecided=self._undecided + other._undecided,
-            _empty_cells=self._empty_cells + other._empty_cells,
-            imprecise=self.imprecise + other.imprecise,
             _worst_error=max(self._worst_error, other._worst_error),
             measurement=replace(self.measurement, seconds=self.measurement.seconds + other.measurement.seconds),
             extras={name: self.extras[name] + other.extras[name] for name in self.extras if name in other.extras},
-            _histogram=self._histogram + other._histogram,
-            _own_sums=_add(self._own_sums, other._own_sums),
-            _trust_sums=trust,
-        )  # fmt: skip
+            **{name: getattr(self, name) + getattr(other, name) for name in (*_ARRAYS, *_COUNTS)},
+        )
 
     def to_json(self) -> str:
         """Return the numbers of the summary as text, to be kept with the scores; ``extras`` are left out."""
         values = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        values |= {name: getattr(self, name) for name in _PLAIN} | {"seconds": self.measurement.seconds}
+        values |= {name: getattr(self, name) for name in (*_COUNTS, "review", "_worst_error")}
+        values["seconds"] = self.measurement.seconds
         return json.dumps(values, default=_plain)
 
     def from_json(self, text: str | bytes) -> Summary:
         """Return the summary that :meth:`to_json` wrote; this one is any summary of the same scorer."""
         values: dict[str, Any] = json.loads(text)
         how = replace(self.measurement, seconds=values.pop("seconds"))
-        for name, width in zip(_ARRAYS, (6, self.classes.size, None), strict=True):
-            values[name] = np.array(values[name], dtype=np.int64).reshape((-1,) if width is None else (-1, width))
-        return replace(self, measurement=how, extras={}, **values)
+        for name in _ARRAYS:
+            own = getattr(self, name)
+            values[name] = np.array(values[name], dtype=own.dtype).reshape(-1, *own.shape[1:])
+        return replace(self, measurement=how, extras={}, **values | {"_engines": Counter(values["_engines"])})
 
     @property
     def n_points(self) -> int:
-        """The number of points, noise included."""
+        """The number of points in the summary, noise included."""
         return int(self.counts[:, 0].sum())
 
     @property
     def n_labels(self) -> int:
-        """The number of points in a cluster."""
+        """The number of labels in the summary: points in a cluster."""
         return int(self.counts[:-1, 0].sum())
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """The number of labels with each verdict; empty without trust."""
-        if self._trust_sums is None:
+        """The number of labels in the summary with each verdict; empty without trust."""
+        if self._trust_map is None:
             return {}
         return dict(zip(VERDICTS[:3], self.counts[:-1, 1:4].sum(axis=0).tolist(), strict=True))
 
     @property
     def stable(self) -> int:
-        """The number of points that meet the paper's criterion."""
+        """The number of points in the summary that meet the paper's criterion."""
         return int(self.counts[:, 4].sum())
 
     @property
     def atypical(self) -> int:
-        """The number of outliers: points less typical than 99% of their cluster."""
+        """The number of outliers in the summary: points less typical than 99% of their cluster."""
         return int(self.counts[:, 5].sum())
 
     @property
@@ -224,7 +216,7 @@ class Summary(CardMixin):
 
         In the summary of an audited result, it is the share of labels that are right.
         """
-        if self._trust_sums is None:
+        if self._trust_map is None:
             return None
         return sum(self._trust_sums[:-1]) / _ONE / self.n_labels if self.n_labels else np.nan
 
@@ -247,14 +239,14 @@ class Summary(CardMixin):
 
     @property
     def clusters(self) -> list[ClusterFigures]:
-        """The clusters in the order of ``classes``, then the noise, if there is any."""
+        """The clusters of the summary in the order of ``classes``, then the noise, if there is any."""
         k, points = self.classes.size, self.counts[:, 0]
         # Replication, its interval, and own affinity; NaN for noise.
         shares = np.full((k + 1, 4), np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
-            shares[:k, 3] = _from_units(self._own_sums[:k]) / points[:k]
-            if self._trust_sums is not None and self._trust_map is not None:
-                shares[:k, 0] = _from_units(self._trust_sums[:k]) / points[:k]
+            shares[:k, 3] = (self._own_sums[:k] / _ONE).astype(np.float64) / points[:k]
+            if self._trust_map is not None:
+                shares[:k, 0] = (self._trust_sums[:k] / _ONE).astype(np.float64) / points[:k]
                 if not self._audited:
                     shares[:k, 1:3] = self._trust_map.cluster_intervals(shares[:k, 0])
                     shares[:k, 1:3][points[:k] == 1] = np.nan  # one label replicates or does not
@@ -272,7 +264,7 @@ class Summary(CardMixin):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences about what changes the meaning of the replication; empty if there is nothing."""
+        """Sentences of the summary about what changes the meaning of the replication; empty if there is nothing."""
         if self._trust_map is None or self._audited or not self.n_labels:
             return []
         if self.classes.size == 1:
@@ -302,11 +294,11 @@ class Summary(CardMixin):
 
     @property
     def note(self) -> str:
-        """How the replication was estimated; empty without trust."""
+        """How the replication in the summary was estimated; empty without trust."""
         return "" if self._trust_map is None else self._trust_map.note
 
     def headlines(self) -> list[str]:
-        """Return the first sentences of every output: problems, replication and verdicts, other facts."""
+        """Return the first sentences of the summary and every output: problems, replication, verdicts, other facts."""
         lines = [*self.problems]
         if self.classes.size > 1 or not lines:
             lines.append(self.sentence)
@@ -322,7 +314,7 @@ class Summary(CardMixin):
         return lines
 
     def measurement_facts(self) -> dict[str, str]:
-        """Return how the affinities were measured, in words, by subject."""
+        """Return how the affinities of the summary were measured, in words, by subject."""
         how, share = self.measurement, self.stable / max(self.n_points, 1)
         reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
         ranked = sorted(self._engines.items(), key=lambda item: (-item[1], item[0]))
@@ -337,7 +329,7 @@ class Summary(CardMixin):
         }
 
     def cluster_lines(self) -> list[str]:
-        """Return the cluster table as lines of text."""
+        """Return the cluster table of the summary as lines of text."""
         headings, rows, more = self._cluster_table()
         return [*text_table(headings, rows, left=("cluster", "rival")), *([more] if more else [])]
 
@@ -348,7 +340,7 @@ class Summary(CardMixin):
         return Card("Review these first (sorted by review priority)", headings=names, rows=rows, words=("reason",))
 
     def _cluster_table(self) -> tuple[list[str], list[list[str]], str]:
-        """Return headings and cells of the cluster table, and a line about clusters that are left out."""
+        """Return headings and cells of the summary's cluster table, and a line about clusters that are left out."""
         lines = self._worst_first()
         clusters = [line for line in lines if line.name is not None]
         left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
@@ -387,7 +379,7 @@ class Summary(CardMixin):
         return Card(
             title=f"{count(self.n_points, 'point')} in {count(self.classes.size, 'cluster')}",
             lines=[*self.headlines(), *([self.note] if self.note else [])],
-            picture=histogram_picture(self._histogram, "own affinity" if self._trust_sums is None else "trust"),
+            picture=histogram_picture(self._histogram, "own affinity" if self._trust_map is None else "trust"),
             headings=headings,
             rows=rows,
             words=("cluster", "rival", ""),
@@ -397,9 +389,9 @@ class Summary(CardMixin):
         )
 
 
-#: Attributes of a summary that :meth:`Summary.to_json` writes: arrays, and values that JSON knows.
-_ARRAYS = ("counts", "rivals", "_histogram")
-_PLAIN = ("review", "_engines", "_undecided", "_empty_cells", "imprecise", "_worst_error", "_own_sums", "_trust_sums")
+#: Arrays and counts of a summary that add up over partitions.
+_ARRAYS = ("counts", "rivals", "_histogram", "_own_sums", "_trust_sums")
+_COUNTS = ("_engines", "_undecided", "_empty_cells", "imprecise")
 
 
 def verdicts_of(values: FloatArray, noise: BoolArray) -> AnyArray:
@@ -418,17 +410,16 @@ def count_by_cluster(codes: IntArray, k: int, flags: Sequence[BoolArray]) -> Int
     return np.stack([np.bincount(rows[flag], minlength=k + 1) for flag in flags], axis=1)
 
 
-def _sum_by_cluster(rows: IntArray, values: FloatArray, n: int) -> list[int]:
+def _sum_by_cluster(rows: IntArray, values: FloatArray, n: int) -> AnyArray:
     """Return the sums (n,) of trust or affinity by cluster for a summary, in units of 2**-60, in any order."""
     scaled = np.ldexp(values, _HALF_BITS)
     high = np.floor(scaled)
     low = np.floor(np.ldexp(scaled - high, _HALF_BITS))
-    totals = [0] * n
-    for part, unit in ((high, 2**_HALF_BITS), (low, 1)):
-        sums = np.zeros(n, dtype=np.int64)
-        np.add.at(sums, rows, part.astype(np.int64))
-        totals = [total + unit * int(more) for total, more in zip(totals, sums, strict=True)]
-    return totals
+    sums = np.zeros((2, n), dtype=np.int64)
+    for total, part in zip(sums, (high, low), strict=True):
+        np.add.at(total, rows, part.astype(np.int64))
+    exact: AnyArray = sums.astype(object)  # 64 bits are too few
+    return exact[0] * 2**_HALF_BITS + exact[1]
 
 
 def mean_trust(values: FloatArray) -> float:
@@ -460,16 +451,6 @@ def _count_undecided(largest: FloatArray, error: FloatArray) -> int:
 def _counts_rows(index: Any) -> bool:
     """Return whether the row names of a summary's review list are 0, 1, 2, ..., as they are without an index."""
     return index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1)
-
-
-def _from_units(sums: list[int]) -> FloatArray:
-    """Return sums of a summary, in units of 2**-60, as floats."""
-    return np.array([total / _ONE for total in sums])
-
-
-def _add(first: list[int], second: list[int]) -> list[int]:
-    """Return the sums of two summaries, added up by cluster."""
-    return [one + two for one, two in zip(first, second, strict=True)]
 
 
 def _percent(share: float) -> str:

@@ -221,9 +221,7 @@ class DecisionLog:
         """User-defined cluster names by label as text."""
         try:
             if lock(self._descriptor) is False:
-                raise ValueError(
-                    f"{self.path} is in use by another server: close it, or name another file (log=..., --decisions)."
-                )
+                raise ValueError(f"{self.path} is in use by another server: close it, or name another file (`log=`).")
             self._records = self._resume()
         except BaseException:
             close_locked(self._descriptor)
@@ -267,7 +265,7 @@ class DecisionLog:
         if problem is not None:
             raise ValueError(
                 f"{self.path} has decisions about another clustering: row {row} was labeled {label!r}, but {problem}. "
-                "Choose another file (log=..., --decisions)."
+                "Choose another file (`log=`)."
             )
 
     def decide(self, row: int, decision: str, new_label: Any = None, ids: Mapping[str, Any] | None = None) -> None:

@@ -197,7 +197,7 @@ class Review:
         return self._result.audit(sample, answers)
 
     def answers(self, path: str, query: dict[str, str]) -> Any:
-        """Answer a request of the page; None for unknown paths."""
+        """Answer a request of the page to the server; None for unknown paths."""
         if path == "/state":
             return {**self._state(), "decisions": [_as_texts(d) for d in self.decisions], "names": self._log.names}
         if path == "/audit":
@@ -215,7 +215,7 @@ class Review:
         return None
 
     def act(self, path: str, message: dict[str, Any]) -> Any:
-        """Execute a command of the page, one at a time; None for unknown commands."""
+        """Execute a command that the page sends to the server, one at a time; None for unknown commands."""
         with self._lock:
             if path == "/decide":
                 return self._decide(message.get("row"), message.get("decision"), message.get("new_label"))
@@ -254,7 +254,7 @@ class Review:
         return {}
 
     def _recalculate(self) -> dict[str, Any]:
-        """Update the page with the trust after the audit."""
+        """Update the page that the server sends with the trust after the audit."""
         audit = self.audit
         if audit is None:
             raise ValueError("no random label of the audit has a decision yet: decide some first.")
@@ -286,7 +286,7 @@ class Review:
             return path.read_bytes()
 
     def table(self) -> Any:
-        """Return the user's own columns, then the corrected label, its name, and the scores, as an Arrow table."""
+        """Return the table that the server exports: the user's columns, corrected labels with names, and scores."""
         import pyarrow as pa
 
         inputs, final, labels = self._page.inputs, self._log.final, self.labels
@@ -448,7 +448,7 @@ class _Handler(BaseHTTPRequestHandler):
         if host is None or host.lower() not in review.hosts:
             reason = (
                 f"This server does not accept the host name {host}. Open the printed address, or allow the name with "
-                "allow_hosts=[...] (--allow-host)."
+                "`allow_hosts=`."
             )
         elif origin is not None and urlsplit(origin).netloc.lower() not in review.hosts:
             reason = "Requests from pages of other servers are refused."
@@ -476,13 +476,13 @@ class _Handler(BaseHTTPRequestHandler):
 def _listen(host: str, port: int, review: Review) -> _Server:
     """Return a listening server; errors name host, port and the fix."""
     if not 0 <= port <= 65535:
-        raise ValueError(f"port={port} is not a port: pass 0 to 65535 (--port); 0 takes a free one.")
+        raise ValueError(f"`port={port}` is not a port: pass 0 to 65535; 0 takes a free one.")
 
     try:
         return _Server(host, port, review)
     except OSError as error:
         raise OSError(
-            f"port {port} of {host} cannot be used ({error.strerror or error}): choose another with port= (--port), or "
+            f"port {port} of {host} cannot be used ({error.strerror or error}): choose another with `port=`, or "
             "0 for a free one."
         ) from error
 
