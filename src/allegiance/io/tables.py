@@ -548,9 +548,8 @@ def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str)
     ]
     strange = [repr(name) for name, matches in close.items() if not matches]
     if strange:
-        listed = ", ".join(repr(name) for name in columns[:12])
         sentences.append(f"{where} has no column {' or '.join(strange)}.")
-        sentences.append(f"Its columns are {listed}{', ...' if len(columns) > 12 else ''}.")
+        sentences.append(f"Its columns are {join_names(map(repr, columns), 12)}.")
     return " ".join(sentences)
 
 
