@@ -78,6 +78,7 @@ class BankCounts(AdaptiveCounts):
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        queries = Queries(*kernel_ready(*queries))
         shape = queries.n, self._tessellation.n_sites
         k, unit = self._tessellation.n_sites, self._unit
         look = max(min(_FULL_LOOK_SITES / k, 1.0), _LEAST_LOOK)
@@ -133,10 +134,10 @@ class BankCounts(AdaptiveCounts):
         site = np.empty(queries.n, np.int64)
         # The closest slope is that of the largest 2 <a, a_i> - |a_i|^2.
         slopes = self._tessellation.functions.a
-        query_a, columns, squares = kernel_ready(queries.a, 2.0 * slopes.T, row_dots(slopes, slopes))
+        columns, squares = kernel_ready(2.0 * slopes.T, row_dots(slopes, slopes))
 
         def work(rows: slice) -> None:
-            owners_at(query_a[rows], columns, squares, site[rows])
+            owners_at(queries.a[rows], columns, squares, site[rows])
 
         for_row_blocks(work, queries.n, threads, products=queries.n * slopes.size)
         return site
@@ -158,11 +159,10 @@ class BankCounts(AdaptiveCounts):
         begins[:: max(rows.size // (2 * threads.number), 1)] = True
         firsts = np.flatnonzero(begins)
         sites = site[rows[firsts[:-1]]]
-        query_a, query_b, site_a, site_b = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
 
         def work(part: slice) -> None:
             count_stolen(
-                rows, firsts[part.start : part.stop + 1], sites[part], query_a, query_b, site_a, site_b,
+                rows, firsts[part.start : part.stop + 1], sites[part], queries.a, queries.b, *self._functions,
                 samples.samples, samples.coarse, samples.owner, samples.places, samples.classes, samples.margins,
                 samples.starts, tally.sums, tally.squares,
             )  # fmt: skip
@@ -207,7 +207,7 @@ class BankCounts(AdaptiveCounts):
 
         region, seed, limits = self._tessellation.region, self._settings.seed, self._limits
         k, size = self._tessellation.n_sites, self._round_size
-        a, b = kernel_ready(*self._tessellation.functions)
+        a, b = self._functions
         *functions, close = self._tessellation.single
         slopes, constants = kernel_ready(*functions)
         if memory is None:

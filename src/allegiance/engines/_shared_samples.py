@@ -135,12 +135,11 @@ class PlainCounts(AdaptiveCounts):
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
         counts = np.zeros(estimate.affinity.shape, np.int64)
         tally = Tally(counts, counts, schedule)
-        site_a, site_b = kernel_ready(*self._tessellation.functions)
 
         def count_round(index: int, active: IntArray) -> int:
             bank, size = self._bank(index), self._bank_size(index)
             count_owners(
-                active, queries.a, queries.b, site_a, site_b, bank.blocks, bank.strips, bank.owners, counts
+                active, queries.a, queries.b, *self._functions, bank.blocks, bank.strips, bank.owners, counts
             )  # fmt: skip
             tally.tested[active] += size
             tally.active[active] = tally.tested[active] < most
@@ -207,7 +206,7 @@ class PlainCounts(AdaptiveCounts):
         if owner is None:
             size = columns.shape[1]
             owner = np.empty(size, np.int32)
-            a, b = kernel_ready(*self._tessellation.functions)
+            a, b = self._functions
             *functions, close = self._tessellation.single
             slopes, constants = kernel_ready(*functions)
 
