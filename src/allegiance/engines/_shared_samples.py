@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from allegiance._core.validation import AnyArray, IntArray, check_count, check_n
 
 from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
 from ._banks import BankCounts
-from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, FittedEngine, Queries, Settings
+from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, FittedEngine, PrecisionWarning, Queries, Settings
 from ._tessellation import Tessellation
 
 #: With more sites than the first number, and up to the second or to this multiple of the dimensions, samples are chosen
@@ -61,6 +62,14 @@ class SharedSamples(Engine):
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Build the counting engine."""
+        if tessellation.has_indistinct_sites:
+            warnings.warn(
+                "Rounding hides the difference between some clusters, so their affinities may be wrong: the columns of X "
+                "differ too much in scale, or two clusters almost coincide. Use influence='within', rescale the columns, "
+                "or merge the clusters.",
+                PrecisionWarning,
+                stacklevel=2,
+            )
         many = min(max(MANY_SITES, SITES_PER_DIMENSION * tessellation.dim), np.iinfo(np.uint16).max)
         counts: type[AdaptiveCounts] = BankCounts if FEW_SITES < tessellation.n_sites <= many else PlainCounts
         return counts(tessellation, settings, self.max_samples, self.cache_mb)
