@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allegiance._kernels.affine_block import BLOCK, CLASSES, COARSE, LANES
-from allegiance._kernels.banks import choose_samples, count_stolen, weighted_shares
+from allegiance._kernels.banks import choose_samples, count_stolen, empty_pairs, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
     group_by_owner,
@@ -136,7 +136,7 @@ def _draw(rng, m, r, k):
 def _choose(site_a, site_b, points, limits, wanted=True):
     """Samples, and what is chosen among them, as the kernel that counts takes it."""
     (m, r), k = points.shape, len(site_a)
-    samples, coarse = np.empty((m, r), np.float32), np.empty((m if COARSE else 0, (r + 1) // 2), np.int32)
+    samples, coarse = np.empty((m, r), np.float32), empty_pairs(m if COARSE else 0, r)
     owner = np.empty(m, np.uint16)
     starts, most = np.empty((m // BLOCK, k), np.int64), m * k + BLOCK
     chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)

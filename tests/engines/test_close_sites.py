@@ -1,11 +1,13 @@
 """Sites and queries that are close together in a wide domain, against rational arithmetic."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from allegiance import affinity
 from allegiance.domains import Region
-from allegiance.engines import Exact, Settings, Tessellation
+from allegiance.engines import Exact, PrecisionWarning, Settings, Tessellation
 from allegiance.influence import Bregman, BregmanDiagram, Kernel, Weights
 from reference import rational
 from reference.volumes import default_box
@@ -139,3 +141,17 @@ def test_rational_volumes_are_right():
     assert rational.volume(cube) == 1
     corner = ([rational.Fraction(1)] * 3, rational.Fraction(1))
     assert rational.volume([*cube, corner]) == rational.Fraction(1, 6)
+
+
+@pytest.mark.parametrize("copies", [1, 6])
+@pytest.mark.parametrize("ratio", [1e6, 1e8])
+def test_shared_samples_warn_where_rounding_hides_a_column(ratio, copies):
+    """Few sites, and enough of them for banks. Pairs of sites differ in the narrow column only."""
+    wide = ratio * np.linspace(-1, 1, 2 * copies)
+    centers = np.array([[x, y] for x in wide for y in (0.0, 1.0)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = euclidean([[ratio, 0.3]], centers=centers, engine="shared")
+    is_right = abs(result.affinity[0, -2] - 0.69) < 0.04
+    assert is_right == (ratio == 1e6)
+    assert [each.category for each in caught] == ([] if is_right else [PrecisionWarning])

@@ -41,11 +41,11 @@ def test_products_are_the_same_in_any_order_and_chunks(rng):
     X = rng.normal(size=(2 * MAX_PRODUCT_ROWS + 7, 4)) * scale
     sums = [ExactProducts.empty(np.abs(X).max(axis=0)) for _ in range(10)]
     for rows in np.split(X, [MAX_PRODUCT_ROWS, 2 * MAX_PRODUCT_ROWS]):
-        sums[0].add_rows(rows)
+        sums[0].add_blocks([rows])
     expected = sums[0].values
     np.testing.assert_allclose(expected / np.outer(scale, scale), (X / scale).T @ (X / scale), atol=1e-6)
     for part, rows in zip(sums[1:], np.array_split(rng.permutation(X), 9), strict=True):
-        part.add_rows(rows)
+        part.add_blocks(np.array_split(rows, 2))
     np.testing.assert_array_equal(reduce(ExactProducts.merge, sums[1:]).values, expected)
 
 

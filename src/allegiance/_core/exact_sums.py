@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ from .validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
 _BITS, _DIGITS = 30, 4
 #: The level of a column of zeros.
 _LOWEST_LEVEL = -20
-#: Bits of a digit of :class:`ExactProducts`: products of two, summed over 2**13 rows, are exact in double precision.
+#: Bits of a digit of :class:`ExactProducts`: twice the products of two, summed over 2**12 rows, are exact in double
+#: precision.
 _FACTOR_BITS = 20
-MAX_PRODUCT_ROWS = 2**13
+MAX_PRODUCT_ROWS = 2**12
 #: Rows, and entries, converted to float64 at a time.
 _ROWS, _ENTRIES = 8192, 2**19
 
@@ -132,18 +134,15 @@ def _next_bits(rest: FloatArray) -> FloatArray:
     return np.rint(rest, out=rest)
 
 
-def block_squares(rows: FloatArray, bounds: FloatArray, *, coarse: bool = False) -> FloatArray:
-    """Return terms (1 or 2, d) of the sums of squares of at most ``MAX_PRODUCT_ROWS`` rows, for columns with bounds.
+def block_squares(rows: FloatArray, bounds: FloatArray) -> FloatArray:
+    """Return terms (2, d) of the sums of squares of at most ``MAX_PRODUCT_ROWS`` rows, for columns with bounds.
 
-    Rows (m, d) are rounded 40 bits below the bound of their column, or 20 if ``coarse``; their sum has the same bits in
-    any order.
+    Rows (m, d) are rounded 40 bits below the bound of their column; their sum has the same bits in any order.
     """
     exponents = np.frexp(bounds)[1].astype(np.int64)
     high, rest = _high_bits(rows, exponents)
-    terms = [np.einsum("ij,ij->j", high, high)]
-    if not coarse:
-        terms.append(np.einsum("ij,ij->j", high, _next_bits(rest)) * 2.0 ** (1 - _FACTOR_BITS))
-    return np.ldexp(np.stack(terms), 2 * (exponents - _FACTOR_BITS))
+    low = np.einsum("ij,ij->j", high, _next_bits(rest)) * 2.0 ** (1 - _FACTOR_BITS)
+    return np.ldexp(np.stack([np.einsum("ij,ij->j", high, high), low]), 2 * (exponents - _FACTOR_BITS))
 
 
 class ExactProducts(NamedTuple):
@@ -151,38 +150,73 @@ class ExactProducts(NamedTuple):
 
     exponents: IntArray
     """(d,) exponent of the power of two that bounds each column."""
+    varying: IntArray
+    """(v,) the columns whose bound is not zero."""
     digits: IntArray
-    """(3, d, d) multiples of 2**20, 1 and 2**-20 of the product of the two units; all but the first carried."""
+    """(3, v, v) upper triangles: multiples of 2**20, 1 and 2**-20 of the product of the two units; all but the first
+    carried."""
 
     @classmethod
     def empty(cls, bounds: FloatArray) -> ExactProducts:
         """Return sums over no rows, for columns bounded by ``bounds`` (d,)."""
-        d = bounds.size
-        return cls(np.frexp(bounds)[1].astype(np.int64), np.zeros((3, d, d), np.int64))
+        varying = np.flatnonzero(bounds)
+        return cls(np.frexp(bounds)[1].astype(np.int64), varying, np.zeros((3, varying.size, varying.size), np.int64))
 
-    def add_rows(self, rows: FloatArray, *, coarse: bool = False) -> None:
-        """Add at most ``MAX_PRODUCT_ROWS`` rows (m, d), each rounded 40 bits below the bound of its column.
+    def add_blocks(self, blocks: Iterable[FloatArray], *, coarse: bool = False) -> None:
+        """Add blocks of at most ``MAX_PRODUCT_ROWS`` rows (m, d), each rounded 40 bits below the bound of its column.
 
         Products of two low halves, which are below those 40 bits, are left out; ``coarse`` leaves out all low halves.
         """
-        high, rest = _high_bits(rows, self.exponents)
-        self.digits[1] += (high.T @ high).astype(np.int64)
-        if not coarse:
-            mixed = high.T @ _next_bits(rest)
-            self.digits[2] += (mixed + mixed.T).astype(np.int64)
-        _carry(self.digits, 1 if coarse else 2)
+        from scipy.linalg.blas import dsyr2k, dsyrk
+
+        levels = 1 if coarse else 2
+        sums, n_rows = [np.zeros(self.digits.shape[1:], order="F") for _ in range(levels)], 0
+        for rows in blocks:
+            if n_rows + len(rows) > MAX_PRODUCT_ROWS:
+                self._add(sums)
+                n_rows = 0
+            n_rows += len(rows)
+            some = rows if self.varying.size == rows.shape[1] else rows.take(self.varying, axis=1)
+            high, rest = _high_bits(some, self.exponents[self.varying])
+            # BLAS adds to the upper triangle of sums in place.
+            dsyrk(1.0, high.T, beta=1.0, c=sums[0], overwrite_c=True)
+            if not coarse:
+                dsyr2k(1.0, high.T, _next_bits(rest).T, beta=1.0, c=sums[1], overwrite_c=True)
+        self._add(sums)
+
+    def _add(self, sums: list[FloatArray]) -> None:
+        """Add sums of whole numbers, level after level, and set them to zero."""
+        for level, some in enumerate(sums, 1):
+            self.digits[level] += some.astype(np.int64)
+            some[:] = 0.0
+        _carry(self.digits, len(sums))
 
     def merge(self, other: ExactProducts) -> ExactProducts:
         """Return the sums over both sets of rows."""
-        return ExactProducts(self.exponents, _carry(self.digits + other.digits))
+        return self._replace(digits=_carry(self.digits + other.digits))
+
+    @property
+    def squares(self) -> FloatArray:
+        """(d,) the sums of squares as floats."""
+        squares = np.zeros(self.exponents.size)
+        squares[self.varying] = _joined(np.diagonal(self.digits, axis1=1, axis2=2))
+        return np.ldexp(squares, 2 * self.exponents - _FACTOR_BITS)
 
     @property
     def values(self) -> FloatArray:
         """(d, d) the sums as floats."""
-        total = np.zeros(self.digits.shape[1:])
-        for level in (2, 1, 0):
-            total = np.ldexp(total, -_FACTOR_BITS) + self.digits[level]
-        return np.ldexp(total, np.add.outer(self.exponents, self.exponents) - _FACTOR_BITS)
+        d, upper = self.exponents.size, _joined(self.digits)
+        values = np.zeros((d, d))
+        values[np.ix_(self.varying, self.varying)] = np.triu(upper) + np.triu(upper, 1).T
+        return np.ldexp(values, np.add.outer(self.exponents, self.exponents) - _FACTOR_BITS)
+
+
+def _joined(digits: IntArray) -> FloatArray:
+    """Return numbers of three digits as floats, in units of the middle digit."""
+    total = np.zeros(digits.shape[1:])
+    for digit in digits[::-1]:
+        total = np.ldexp(total, -_FACTOR_BITS) + digit
+    return total
 
 
 def _carry(digits: IntArray, lowest: int = 2) -> IntArray:

@@ -17,6 +17,9 @@ such a sum, and a sum that is farther from zero than ``units[v, 1]`` has the sig
 (``banks._round_queries`` has the bound). For the others the number t is written to
 ``undecided[i, n_undecided[i]]``, for the vector v + i, and ``add_stolen`` decides. Both give the same bits.
 
+``decide_row`` is that first stage for one query: its slopes, and the samples, are read in vectors along the
+coordinates, so that no lane is idle where few queries share a site.
+
 The product is written in LLVM IR, since Numba has no vector type: of a loop over samples it keeps the sums in memory,
 which takes up to twice as long. How many sums fit into the registers depends on the processor. Each one is
 taken coordinate after coordinate, so its bits do not.
@@ -233,11 +236,8 @@ def _integer_decision(call: Call, vectors: list[Any], constants: list[Any]) -> C
     undecided, lengths, width = call.pointer("undecided"), call.pointer("n_undecided"), call.width("undecided")
 
     def decide(i: int, number: Any, margin: Any, total: Any) -> Any:
-        start = builder.fmul(builder.fsub(constants[i], margin), scales[i], flags=_FUSE)
-        value = builder.fadd(start, builder.sitofp(total, _ONE), flags=_FUSE)
-        hits = builder.fcmp_ordered(">=", value, bounds[i])
-        misses = builder.fcmp_ordered("<", value, builder.fneg(bounds[i]))
-        known = builder.bitcast(builder.or_(hits, misses), ir.IntType(VECTOR))
+        hits, certain = _decided(builder, builder.fsub(constants[i], margin), scales[i], total, bounds[i])
+        known = builder.bitcast(certain, ir.IntType(VECTOR))
         unsure = builder.icmp_unsigned("!=", known, known.type(-1))
         with builder.if_then(unsure, likely=False):
             length = element(builder, lengths, _INDEX(i), _INDEX)
@@ -252,8 +252,6 @@ def _integer_decision(call: Call, vectors: list[Any], constants: list[Any]) -> C
 
 def _integer_sums(builder: Any, rows: list[Any], columns: list[Any], pairs: Any) -> list[list[Any]]:
     """Return the sums over pairs of integers of row i times those of the vectors ``columns[j]``."""
-    kind = ir.FunctionType(_COUNTS, [_COUNTS] * 3)
-    multiply = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpwssd.512")
     zeros = ir.Constant(_COUNTS, [0] * VECTOR)
     sums = [[cgutils.alloca_once_value(builder, zeros) for _ in columns] for _ in rows]
     with cgutils.for_range(builder, pairs) as pair:
@@ -262,7 +260,7 @@ def _integer_sums(builder: Any, rows: list[Any], columns: list[Any], pairs: Any)
         for row, totals in zip(rows, sums, strict=True):
             number = _everywhere(builder, element(builder, row, pair.index, _COUNT), _COUNTS)
             for vector, total in zip(vectors, totals, strict=True):
-                builder.store(builder.call(multiply, [builder.load(total, typ=_COUNTS), vector, number]), total)
+                builder.store(_add_pairs(builder, builder.load(total, typ=_COUNTS), vector, number), total)
     return [[builder.load(total, typ=_COUNTS) for total in totals] for totals in sums]
 
 
@@ -279,6 +277,81 @@ def _add_weights(call: Call, number: Any, vectors: list[Any], hits: list[Any]) -
             before = builder.load(where, align=4, typ=_COUNTS)
             some = builder.select(hit, splat(builder, add, _COUNTS), nothing)
             builder.store(builder.add(before, some), where, align=4)
+
+
+@vector_intrinsic(
+    types.int64, slopes=types.int32, units=types.float32, samples=types.int32, places=types.int64,
+    margins=types.float32, t=int,
+)  # fmt: skip
+def decide_row(call: Call) -> Any:
+    """Return bits for the VECTOR samples from t on: those that one query steals, and VECTOR places higher those undecided.
+
+    ``slopes`` are whole vectors, zeros at the end; ``units`` are the constant, its factor, and the bound.
+    """
+    builder, t, width = call.builder, call.number("t"), call.width("samples")
+    samples, places, slopes = (call.pointer(name) for name in ("samples", "places", "slopes"))
+    steps = builder.udiv(call.width("slopes", 0), _INDEX(VECTOR))
+    numbers = [builder.add(t, _INDEX(i)) for i in range(VECTOR)]
+    at = [builder.load(element(builder, places, number, _INDEX), typ=_INDEX) for number in numbers]
+    rows = [element(builder, samples, builder.mul(place, width), _COUNT) for place in at]
+    # Half of the rows at a time: there are not more registers for their addresses.
+    sums = [total for half in (rows[: VECTOR // 2], rows[VECTOR // 2 :]) for total in _row_sums(builder, half, slopes, steps)]
+    step = 1
+    while len(sums) > 1:
+        # Two vectors become one, with the sums of pairs of their numbers side by side, until each lane has its own sum.
+        lanes = range(VECTOR)
+        sums = [
+            builder.add(
+                _shuffle(builder, *pair, [j + VECTOR - step if j & step else j for j in lanes]),
+                _shuffle(builder, *pair, [j + VECTOR if j & step else j + step for j in lanes]),
+            )
+            for pair in zip(sums[::2], sums[1::2], strict=True)
+        ]
+        step *= 2
+    constant, scale, bound = (
+        _everywhere(builder, element(builder, call.pointer("units"), _INDEX(i)), _ONE) for i in range(3)
+    )
+    margin = builder.load(element(builder, call.pointer("margins"), t), align=4, typ=_ONE)
+    hits, known = _decided(builder, builder.fsub(constant, margin), scale, sums[0], bound)
+    masks = [builder.zext(builder.bitcast(mask, ir.IntType(VECTOR)), _INDEX) for mask in (hits, builder.not_(known))]
+    return builder.or_(masks[0], builder.shl(masks[1], _INDEX(VECTOR)))
+
+
+def _row_sums(builder: Any, rows: list[Any], other: Any, steps: Any) -> list[Any]:
+    """Return vectors of partial sums of the products of pairs of integers of each row with another one."""
+    zeros = ir.Constant(_COUNTS, [0] * VECTOR)
+    sums = [cgutils.alloca_once(builder, _COUNTS) for _ in rows]
+    for total in sums:
+        builder.store(zeros, total)
+    with cgutils.for_range(builder, steps) as step:
+        first = builder.mul(step.index, _INDEX(VECTOR))
+        vector = builder.load(element(builder, other, first, _COUNT), align=4, typ=_COUNTS)
+        for row, total in zip(rows, sums, strict=True):
+            numbers = builder.load(element(builder, row, first, _COUNT), align=4, typ=_COUNTS)
+            builder.store(_add_pairs(builder, builder.load(total, typ=_COUNTS), vector, numbers), total)
+    return [builder.load(total, typ=_COUNTS) for total in sums]
+
+
+def _add_pairs(builder: Any, total: Any, one: Any, other: Any) -> Any:
+    """Return a vector of sums, with the products of two vectors of pairs of integers added."""
+    kind = ir.FunctionType(_COUNTS, [_COUNTS] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpwssd.512")
+    return builder.call(function, [total, one, other])
+
+
+def _decided(builder: Any, constants: Any, scales: Any, total: Any, bounds: Any) -> tuple[Any, Any]:
+    """Return which values are not negative, and which are known: those whose sum of integers is beyond its bound."""
+    start = builder.fmul(constants, scales, flags=_FUSE)
+    value = builder.fadd(start, builder.sitofp(total, _ONE), flags=_FUSE)
+    hits = builder.fcmp_ordered(">=", value, bounds)
+    misses = builder.fcmp_ordered("<", value, builder.fneg(bounds))
+    return hits, builder.or_(hits, misses)
+
+
+@vector_intrinsic(types.int64, bits=int)
+def lowest_bit(call: Call) -> Any:
+    """Return the place of the lowest bit of a number that is not zero."""
+    return call.builder.cttz(call.number("bits"), ir.IntType(1)(1))
 
 
 @vector_intrinsic(samples=None, place=int)

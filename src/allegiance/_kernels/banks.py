@@ -17,8 +17,10 @@ from .affine_block import (
     WIDE,
     add_stolen,
     add_stolen_many,
+    decide_row,
     decide_stolen,
     decide_stolen_many,
+    lowest_bit,
     prefetch,
     write_chosen,
     write_rows,
@@ -165,6 +167,12 @@ def _transpose(block: AnyArray, samples: AnyArray) -> None:
                     samples[first + s, c] = block[c + 1, first + s]
 
 
+def empty_pairs(m: int, r: int) -> AnyArray:
+    """Return room for m samples as pairs of integers (m, (r + 1) // 2), and for what vectors read beyond the last one."""
+    width = (r + 1) // 2
+    return np.empty(m * width + VECTOR, np.int32)[: m * width].reshape(m, width)
+
+
 @jit()
 def _coarse_unit(r: int) -> float:
     """Return how many integers there are in a coordinate of 1: both roundings then matter about equally."""
@@ -206,6 +214,8 @@ def _choose(
     return int(n)
 
 
+#: Queries in a vector up to which one after the other takes less time.
+_FEW_QUERIES = VECTOR // 2
 #: Coordinates of the samples that all queries pass before the next ones come: they stay in a cache.
 _NEAR = 2**17
 
@@ -273,7 +283,7 @@ def count_stolen(
     if COARSE:
         _round_queries(queries, slopes, units)
     near = max(_NEAR // (r * BLOCK), 1)
-    most = near * BLOCK + N_FUNCTIONS
+    most = near * BLOCK + VECTOR
     tests = np.empty(most, np.int64), np.empty(most, np.float32), np.empty(most, np.int64), np.empty(most, np.int32)
     again = np.empty(most, np.int64), np.empty(most, np.float32), np.empty(most, np.int64), np.empty(most, np.int32)
     undecided = np.empty((MANY, most), np.int64)
@@ -289,11 +299,15 @@ def count_stolen(
                 else:
                     for t in range(0, n, N_FUNCTIONS):
                         add_stolen_many(queries, v, samples, tests[0], tests[1], tests[2], tests[3], t, counts)
+            in_last = (firsts[p + 1] - firsts[p] - 1) % VECTOR + 1
             for v in range(at[p + 1] - (at[p + 1] - at[p]) % MANY, at[p + 1]):
                 if COARSE:
-                    _count_by_integers(
-                        queries, slopes, units, v, 1, samples, coarse, tests, n, again, undecided, counts
-                    )
+                    if v == at[p + 1] - 1 and in_last <= _FEW_QUERIES:
+                        _count_one_by_one(queries[v], slopes[v], units[v], in_last, samples, coarse, tests, n, counts[v])
+                    else:
+                        _count_by_integers(
+                            queries, slopes, units, v, 1, samples, coarse, tests, n, again, undecided, counts
+                        )
                 else:
                     _count_by_floats(queries, v, samples, tests, n, counts)
     for p in range(n_pieces):
@@ -342,8 +356,8 @@ def _list_samples(
 
 @jit()
 def _fill_up(tests: _Tests, n: int) -> None:
-    """End a list with samples that cannot be stolen: N_FUNCTIONS are tested at a time."""
-    for t in range(n, n + N_FUNCTIONS):
+    """End a list with samples that cannot be stolen: up to VECTOR are tested at a time."""
+    for t in range(n, n + VECTOR):
         tests[0][t] = 0
         tests[1][t] = np.inf
         tests[2][t] = 0
@@ -394,6 +408,46 @@ def _count_by_integers(
             again[3][t] = tests[3][number]
         _fill_up(again, n_undecided[j])
         _count_by_floats(queries, v + j, samples, again, n_undecided[j], counts)
+
+
+@jit()
+def _count_one_by_one(
+    queries: AnyArray,
+    slopes: AnyArray,
+    units: AnyArray,
+    n_queries: int,
+    samples: AnyArray,
+    coarse: AnyArray,
+    tests: _Tests,
+    n: int,
+    counts: AnyArray,
+) -> None:
+    """Count the n samples of a list for the first queries of a vector, one after the other."""
+    places, margins, owners, weights = tests
+    row = np.zeros(-(-coarse.shape[1] // VECTOR) * VECTOR, np.int32)
+    unit = np.empty(3, np.float32)
+    for lane in range(n_queries):
+        for c in range(coarse.shape[1]):
+            row[c] = slopes[c, lane]
+        unit[0], unit[1], unit[2] = queries[0, lane], units[0, lane], units[1, lane]
+        for first in range(0, n, VECTOR):
+            bits = decide_row(row, unit, coarse, places, margins, first)
+            while bits != 0:
+                place = lowest_bit(bits)
+                t = first + place % VECTOR
+                if place < VECTOR or _is_stolen(queries[:, lane], margins[t], samples[places[t]]):
+                    counts[owners[t], 0, lane] += weights[t]
+                    counts[owners[t], 1, lane] += weights[t] * weights[t]
+                bits &= bits - 1
+
+
+@jit(fuse=True)
+def _is_stolen(query: AnyArray, margin: float, sample: AnyArray) -> bool:
+    """Tell whether a query (r + 1,) steals a sample (r,), summed in single precision, coordinate after coordinate."""
+    value = query[0] - margin
+    for c in range(sample.shape[0]):
+        value += query[c + 1] * sample[c]
+    return value >= 0.0
 
 
 @jit()

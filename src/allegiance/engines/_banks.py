@@ -20,7 +20,7 @@ from ._tessellation import SingleFunctions, Tessellation
 _ROUND_UNITS = 0.5
 _MAX_ROUND = 2**18
 #: Most coordinates in a round.
-_MAX_COORDINATES = 2**24
+_MAX_COORDINATES = 2**22
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
 #: Sites up to which one unit comes before the first look at how precise a query is. With more of them even the largest
@@ -30,7 +30,7 @@ _FULL_LOOK_SITES, _LEAST_LOOK = 50, 0.25
 _FIRST_VERDICT, _PATIENCE = 4, 16
 #: Most products for drawing samples at the usual ``eps``, 1067 for an average cell, and least units of them: with many
 #: sites in many dimensions queries that need more keep a larger standard error.
-_MAX_PRODUCTS, _USUAL_HITS, _LEAST_BUDGET = 2**36, 1067, 1.5
+_MAX_PRODUCTS, _USUAL_HITS, _LEAST_BUDGET = 2**36, 1067, 2.0
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
 _MAX_GROWTH = 2.0
 #: Keys of the streams of random numbers.
@@ -78,6 +78,7 @@ class BankCounts(AdaptiveCounts):
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        queries = Queries(*kernel_ready(*queries))
         shape = queries.n, self._tessellation.n_sites
         k, unit = self._tessellation.n_sites, self._unit
         look = max(min(_FULL_LOOK_SITES / k, 1.0), _LEAST_LOOK)
@@ -133,10 +134,10 @@ class BankCounts(AdaptiveCounts):
         site = np.empty(queries.n, np.int64)
         # The closest slope is that of the largest 2 <a, a_i> - |a_i|^2.
         slopes = self._tessellation.functions.a
-        query_a, columns, squares = kernel_ready(queries.a, 2.0 * slopes.T, row_dots(slopes, slopes))
+        columns, squares = kernel_ready(2.0 * slopes.T, row_dots(slopes, slopes))
 
         def work(rows: slice) -> None:
-            owners_at(query_a[rows], columns, squares, site[rows])
+            owners_at(queries.a[rows], columns, squares, site[rows])
 
         for_row_blocks(work, queries.n, threads, products=queries.n * slopes.size)
         return site
@@ -158,11 +159,10 @@ class BankCounts(AdaptiveCounts):
         begins[:: max(rows.size // (2 * threads.number), 1)] = True
         firsts = np.flatnonzero(begins)
         sites = site[rows[firsts[:-1]]]
-        query_a, query_b, site_a, site_b = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
 
         def work(part: slice) -> None:
             count_stolen(
-                rows, firsts[part.start : part.stop + 1], sites[part], query_a, query_b, site_a, site_b,
+                rows, firsts[part.start : part.stop + 1], sites[part], queries.a, queries.b, *self._functions,
                 samples.samples, samples.coarse, samples.owner, samples.places, samples.classes, samples.margins,
                 samples.starts, tally.sums, tally.squares,
             )  # fmt: skip
@@ -203,16 +203,16 @@ class BankCounts(AdaptiveCounts):
     ) -> Callable[[], _Round]:
         """Begin to draw uniform samples and to choose among them."""
         from allegiance._kernels.affine_block import BLOCK, COARSE
-        from allegiance._kernels.banks import choose_samples
+        from allegiance._kernels.banks import choose_samples, empty_pairs
 
         region, seed, limits = self._tessellation.region, self._settings.seed, self._limits
         k, size = self._tessellation.n_sites, self._round_size
-        a, b = kernel_ready(*self._tessellation.functions)
+        a, b = self._functions
         *functions, close = self._tessellation.single
         slopes, constants = kernel_ready(*functions)
         if memory is None:
             r = a.shape[1]
-            memory = np.empty((size, r), np.float32), np.empty((size if COARSE else 0, (r + 1) // 2), np.int32)
+            memory = np.empty((size, r), np.float32), empty_pairs(size if COARSE else 0, r)
         samples, coarse = memory
         owner = np.empty(size, np.uint16)
         starts = np.empty((size // BLOCK, k + 1), np.int64)
@@ -253,9 +253,10 @@ class BankCounts(AdaptiveCounts):
         return margin_limits(self._tessellation, CLASSES, stream(self._settings.seed, SHARED, _SURVEY))
 
 
-#: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.
+#: Queries from which the chance is learnt, and their deviation from a site in half-widths of the region: that of members
+#: if the farthest of a large sample lies near the border.
 _PILOTS = 64
-_PILOT_REACH = 0.5
+_PILOT_DEVIATION = 0.15
 #: Samples of the region for it: enough that some fall into an average cell.
 _SURVEY_PER_SITE = 32
 _MIN_SURVEY, _MAX_SURVEY = 2**11, 2**14
@@ -265,7 +266,7 @@ _FIRST_EDGE = 0.25
 _PER_OCTAVE = 2
 #: Least probability, in means divided by the number of sites: queries that steal what others hardly ever do should not
 #: wait too long.
-_LEAST_PROBABILITY = 5.0
+_LEAST_PROBABILITY = 10.0
 
 
 def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Generator) -> AnyArray:
@@ -325,12 +326,12 @@ def _kept(hits: FloatArray, own: FloatArray, edges: FloatArray, k: int) -> Float
 
 
 def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Return the functions of queries at random distances from random sites, towards random places."""
+    """Return the functions of queries around random sites, in all directions alike."""
     region = tessellation.region
     sites = tessellation.positions[rng.integers(tessellation.n_sites, size=_PILOTS)]
-    places = region.center + region.scale * region.sample(_PILOTS, rng)
-    share = _PILOT_REACH * rng.random((_PILOTS, 1))
-    queries = tessellation.queries(sites + share * (places - sites))
+    queries = tessellation.queries(
+        sites + _PILOT_DEVIATION * region.scale * rng.standard_normal((_PILOTS, region.dim))
+    )
     return queries.a, queries.b
 
 

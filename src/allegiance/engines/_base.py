@@ -27,7 +27,7 @@ LEAST_EPS = 1e-9
 
 
 class PrecisionWarning(UserWarning):
-    """Some affinities did not reach ``eps`` within the budget of the engine."""
+    """Some affinities did not reach ``eps`` within the budget of the engine, or rounding hides some clusters."""
 
 
 @dataclass(frozen=True)

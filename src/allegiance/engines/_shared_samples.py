@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from allegiance._core.validation import AnyArray, IntArray, check_count, check_n
 
 from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
 from ._banks import BankCounts
-from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, FittedEngine, Queries, Settings
+from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, FittedEngine, PrecisionWarning, Queries, Settings
 from ._tessellation import Tessellation
 
 #: With more sites than the first number, and up to the second or to this multiple of the dimensions, samples are chosen
@@ -61,6 +62,14 @@ class SharedSamples(Engine):
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Build the counting engine."""
+        if tessellation.has_indistinct_sites:
+            warnings.warn(
+                "Rounding hides the difference between some clusters, so their affinities may be wrong: the columns of X "
+                "differ too much in scale, or two clusters almost coincide. Use influence='within', rescale the columns, "
+                "or merge the clusters.",
+                PrecisionWarning,
+                stacklevel=2,
+            )
         many = min(max(MANY_SITES, SITES_PER_DIMENSION * tessellation.dim), np.iinfo(np.uint16).max)
         counts: type[AdaptiveCounts] = BankCounts if FEW_SITES < tessellation.n_sites <= many else PlainCounts
         return counts(tessellation, settings, self.max_samples, self.cache_mb)
@@ -135,12 +144,11 @@ class PlainCounts(AdaptiveCounts):
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
         counts = np.zeros(estimate.affinity.shape, np.int64)
         tally = Tally(counts, counts, schedule)
-        site_a, site_b = kernel_ready(*self._tessellation.functions)
 
         def count_round(index: int, active: IntArray) -> int:
             bank, size = self._bank(index), self._bank_size(index)
             count_owners(
-                active, queries.a, queries.b, site_a, site_b, bank.blocks, bank.strips, bank.owners, counts
+                active, queries.a, queries.b, *self._functions, bank.blocks, bank.strips, bank.owners, counts
             )  # fmt: skip
             tally.tested[active] += size
             tally.active[active] = tally.tested[active] < most
@@ -207,7 +215,7 @@ class PlainCounts(AdaptiveCounts):
         if owner is None:
             size = columns.shape[1]
             owner = np.empty(size, np.int32)
-            a, b = kernel_ready(*self._tessellation.functions)
+            a, b = self._functions
             *functions, close = self._tessellation.single
             slopes, constants = kernel_ready(*functions)
 

@@ -13,6 +13,8 @@ from allegiance.influence import AffineFunctions, Diagram, PowerDiagram
 
 from ._base import Estimate, Queries
 
+#: Two sites whose functions differ by less than this share of the largest one everywhere are told apart by rounding only.
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
 #: Coefficients that differ by less than this share of the largest one among the sites are equal up to rounding.
 _SITE_TOLERANCE = 1e-14
 _SIDES: tuple[tuple[float, Literal["left", "right"]], ...] = ((-2.0, "left"), (2.0, "right"))
@@ -145,6 +147,20 @@ class Tessellation:
         rows, sites = np.nonzero(np.abs(queries.b[near, None] - constants) <= tolerance)
         same = (np.abs(queries.a[near[rows]] - slopes[sites]) <= tolerances).all(axis=1)
         return near[rows[same]], sites[same]
+
+    @property
+    def has_indistinct_sites(self) -> bool:
+        """Whether the functions of two sites differ by rounding only, as with columns of very different scales."""
+        order = np.argsort(self.functions.b)
+        a, b = self.functions.a[order], self.functions.b[order]
+        tolerance = _ROUNDING * float((np.abs(b) + np.abs(a).sum(axis=1)).max())
+        for ahead in range(1, b.size):
+            near = np.flatnonzero(b[ahead:] - b[:-ahead] <= tolerance)
+            if not near.size:
+                break
+            if (np.abs(a[near + ahead] - a[near]).sum(axis=1) <= tolerance).any():
+                return True
+        return False
 
     def expand(self, estimate: Estimate) -> Estimate:
         """Spread the shares of the distinct sites over all k clusters: coinciding clusters share equally."""

@@ -75,11 +75,11 @@ class Within(Influence):
         if not training.has_labels:
             raise ValueError("influence='within' needs labels, to measure how points vary around their centers.")
         sites = training.sites
-        sums = partial(scatter_sums, sites, training.largest_residuals(), threads=training.threads)
-        if _FEW_COLUMNS < sites.shape[1] <= MOST_CORRELATED:
-            scale, _ = training.total(partial(sums, correlated=False)).covariance(sites)
-            sums = partial(sums, scale=np.maximum(scale, _LEAST_SCALE))
-        whitening = training.total(sums).whitening(sites, symmetric=keep_axes)
+        sums = training.total(partial(scatter_sums, sites, training.largest_residuals(), threads=training.threads))
+        if sums.squares is None and sites.shape[1] <= MOST_CORRELATED:
+            scale = np.maximum(sums.scales(sites)[0], _LEAST_SCALE)
+            sums = sums._replace(squares=training.total(partial(_fourth_powers, sites, scale)))
+        whitening = sums.whitening(sites, symmetric=keep_axes)
         return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
 
 
@@ -164,7 +164,7 @@ def _lengths(X: Rows) -> FloatArray:
 #: measurements.
 MOST_CORRELATED = 1024
 #: Rows, and entries, converted to float64 at a time where correlations are used.
-_SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**20
+_SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**18
 #: Columns up to which residuals have 40 bits and data is read once. Otherwise they have 20, and data is read twice: the
 #: scale of the columns saves a second product. No residual is larger than the root of n times the deviation
 #: of its column, so 20 bits change a variance by less than 1e-13 n of it.
@@ -189,8 +189,8 @@ class ScatterSums(NamedTuple):
     products: ExactProducts | ExactSums
     """(d, d) sums of products of two residuals of a point; (1, d) of squared residuals if columns are many."""
     squares: ExactProducts | ExactSums | None
-    """(d, d) sums of products of two squared residuals, or (1, 1) sum of the fourth powers of the lengths of residuals
-    in units of the columns' scale; None if columns are many."""
+    """(d, d) sums of products of two squared residuals, or (1, 1) :func:`_fourth_powers`; None before these are
+    computed, or if columns are many."""
     resolution: float
     """The relative deviation below which a column varies by rounding only."""
 
@@ -224,14 +224,18 @@ class ScatterSums(NamedTuple):
             variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
             return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
 
+    def scales(self, centers: FloatArray) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Return the scale (d,) of each column, and whether it varies; see :func:`_scales`."""
+        squares = self.products.squares if isinstance(self.products, ExactProducts) else self.products.values[0]
+        return _scales(squares / float(self.sizes.sum()), self.sizes, centers, self.resolution)
+
     def covariance(self, centers: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return the scale (d,) of the columns, and their shrunk covariance (d, d) in it; None for the identity."""
         n, d = float(self.sizes.sum()), centers.shape[1]
-        products = self.products.values
-        variances = products[0] if self.squares is None else np.diagonal(products)
-        deviations, varies, differs = _scales(variances / n, self.sizes, centers, self.resolution)
+        deviations, varies, differs = self.scales(centers)
         if self.squares is None:
             return deviations, None
+        products = self.products.values
         scale = np.where(varies, deviations, 1.0)
         plain = products / n / np.outer(scale, scale)
         plain[~varies] = plain[:, ~varies] = 0.0
@@ -247,46 +251,46 @@ class ScatterSums(NamedTuple):
 
 
 def scatter_sums(
-    centers: FloatArray,
-    largest: FloatArray,
-    X: Rows,
-    codes: AnyArray,
-    *,
-    correlated: bool = True,
-    scale: FloatArray | None = None,
-    threads: int = 1,
+    centers: FloatArray, largest: FloatArray, X: Rows, codes: AnyArray, *, threads: int = 1
 ) -> ScatterSums:
     """Sum over rows X (n, d), dense or CSR, around the ``centers`` (k, d) of their clusters (n,), -1 for noise.
 
     ``largest`` (d,) bounds the residuals of all rows, these and others. Sums over other rows with the same centers and
-    bounds can be added, in any order, with the same bits. Without ``correlated`` columns keep their variances only;
-    with the ``scale`` (d,) of the columns, residuals have 20 bits instead of 40.
+    bounds can be added, in any order, with the same bits.
     """
     d = X.shape[1]
     sizes = np.bincount(codes[codes >= 0], minlength=centers.shape[0]).astype(np.float64)
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
-    if not correlated or d > MOST_CORRELATED:
-        squares = _squared_residuals(X, codes, centers, largest, coarse=d <= MOST_CORRELATED)
-        return ScatterSums(sizes, squares, None, resolution)
-    parts: dict[int, tuple[ExactProducts, ExactProducts | ExactSums]] = {}
+    if d > MOST_CORRELATED:
+        return ScatterSums(sizes, _squared_residuals(X, codes, centers, largest), None, resolution)
+    few = d <= _FEW_COLUMNS
+    parts: dict[int, tuple[ExactProducts, ...]] = {}
 
     def work(rows: slice) -> None:
         products, squares = ExactProducts.empty(largest), ExactProducts.empty(largest**2)
-        fourths = [np.empty((0, 1))]
-        for part, members in _members(X[rows], codes[rows], min(MAX_PRODUCT_ROWS, max(_SCATTER_ENTRIES // d, 1))):
-            residuals = dense(members) - centers[part]
-            products.add_rows(residuals, coarse=scale is not None)
-            np.square(residuals if scale is None else residuals / scale, out=residuals)
-            if scale is None:
-                squares.add_rows(residuals)
-            else:
-                fourths.append(np.square(residuals.sum(axis=1, keepdims=True)))
-        parts[rows.start] = products, squares if scale is None else _exact_sum(np.concatenate(fourths))
+        chunk = min(MAX_PRODUCT_ROWS, max(_SCATTER_ENTRIES // d, 1))
+        residuals = (dense(some) - centers[part] for part, some in _members(X[rows], codes[rows], chunk))
+        if few:
+            for some in residuals:
+                products.add_blocks([some])
+                squares.add_blocks([np.square(some)])
+        else:
+            products.add_blocks(residuals, coarse=True)
+        parts[rows.start] = products, squares
 
     with on_one_thread():
         for_row_blocks(work, X.shape[0], threads, products=X.shape[0] * d * d, blocks_per_thread=1)
-    products, squares = (reduce(type(sums[0]).merge, sums) for sums in zip(*parts.values(), strict=True))
-    return ScatterSums(sizes, products, squares, resolution)
+    products, squares = (reduce(ExactProducts.merge, sums) for sums in zip(*parts.values(), strict=True))
+    return ScatterSums(sizes, products, squares if few else None, resolution)
+
+
+def _fourth_powers(centers: FloatArray, scale: FloatArray, X: Rows, codes: AnyArray) -> ExactSums:
+    """Return the sum (1, 1) of the fourth powers of the lengths of residuals, in units of the columns' scale (d,)."""
+    fourths = [np.empty((0, 1))]
+    for part, rows in _members(X, codes, _BLOCK // X.shape[1] + 1):
+        residuals = (dense(rows) - centers[part]) / scale
+        fourths.append(np.square(np.square(residuals, out=residuals).sum(axis=1, keepdims=True)))
+    return _exact_sum(np.concatenate(fourths))
 
 
 def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, Rows]]:
@@ -300,15 +304,13 @@ def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, R
             yield part[members], X[start : start + chunk][members]
 
 
-def _squared_residuals(
-    X: Rows, codes: AnyArray, centers: FloatArray, largest: FloatArray, *, coarse: bool
-) -> ExactSums:
+def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray, largest: FloatArray) -> ExactSums:
     """Return the sums (1, d) of the squared residuals of each column, bounded by ``largest`` (d,)."""
     if is_sparse(X):
         return _sparse_squared_residuals(X, codes, centers)
     sums = [np.empty((0, X.shape[1]))]
     for part, rows in _members(X, codes, min(_BLOCK // X.shape[1] + 1, MAX_PRODUCT_ROWS)):
-        sums.append(block_squares(dense(rows) - centers[part], largest, coarse=coarse))
+        sums.append(block_squares(dense(rows) - centers[part], largest))
     return _exact_sum(np.concatenate(sums))
 
 

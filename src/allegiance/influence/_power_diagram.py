@@ -304,11 +304,9 @@ class LinearEmbedding:
 
     def _whiten_chunk(self, rows: FloatArray, position: FloatArray, residual: FloatArray) -> None:
         """Map rows (m, d), less the origin, where whitening is most of the work."""
-        if self.basis is None:
-            axes = self._whitened_axes.T
-            position[:] = _by_blocks(rows, lambda block: block @ axes, position.shape[1])
-        else:
-            position[:], _ = product_by_rows(rows, np.zeros(rows.shape[1]), self._whitened_axes)
+        axes = self._whitened_axes.T
+        position[:] = _by_blocks(rows, lambda block: block @ axes, position.shape[1])
+        if self.basis is not None:
             residual[:] = _lengths_after(rows, *self._residual_map)
         position *= self.unit
 
@@ -326,8 +324,8 @@ class LinearEmbedding:
         return position, squares
 
 
-#: Column blocks of a triangular matrix: a quarter more work than its half.
-_TRIANGLE_BLOCKS = 4
+#: Column blocks of a triangular matrix: an eighth more work than its half.
+_TRIANGLE_BLOCKS = 8
 #: Lengths from products in single precision are kept if their largest possible rounding is below this share of them.
 _MAX_ROUNDING = 1e-4
 
