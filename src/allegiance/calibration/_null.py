@@ -12,7 +12,8 @@ from scipy.stats import rankdata
 from allegiance._core.parallel import stream
 from allegiance._core.validation import FloatArray, is_sparse
 
-from ._replication import Agreement, Refit, Replication, above_chance, chance_share
+from ._refits import Refit
+from ._replication import Agreement, Replication, above_chance, chance_share
 
 #: Null samples, in each of which two halves are clustered.
 _NULL_SAMPLES = 12
@@ -45,7 +46,7 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
     for number in range(_NULL_SAMPLES):
         sample = data.draw(m, rng)
         table = type(rows)(sample, columns=rows.columns) if hasattr(rows, "iloc") else sample
-        halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(m // 2), np.arange(m - m // 2, m))]
+        halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(size), np.arange(m - size, m))]
         one, other = refit._replace(rows=table, weights=None).run(halves, threads)
         if isinstance(one, str) or isinstance(other, str):
             return None

@@ -17,7 +17,7 @@ from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
 from ._adapt import adapt, is_pairwise
-from ._replication import fit_labels
+from ._refits import fit_labels
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, is close enough to end the search, and gives the
 #: same labels. Density clusterers are deterministic, and k-means and mixtures keep their optima, so both must be close.

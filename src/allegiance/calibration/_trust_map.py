@@ -15,9 +15,11 @@ from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
 from ._adapt import MAX_QUERIES, is_pairwise
+from ._calibration import Calibration, subsample_size
 from ._logistic import fit_logistic
 from ._null import null_replication
-from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
+from ._refits import Refit, take
+from ._replication import Replication, above_chance, replicate
 from ._samples import row_keys
 from ._stand_in import StandIn, kmeans_stand_in, refit_known, stand_in
 
@@ -171,7 +173,7 @@ def calibrate(
         last = source.clusterer[-1] if hasattr(source.clusterer, "steps") else source.clusterer
         weights = weights if has_fit_parameter(last, "sample_weight") else None
     else:
-        max_rows = 2 * subsample_size(known, codes.size, reach.size, calibration)
+        max_rows = 2 * subsample_size(known, codes, calibration)
         source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
     settings: dict[str, Any] = {
         "calibration": calibration, "seed": seed, "threads": threads, "verbose": verbose, "n_total": n_total,
@@ -184,7 +186,7 @@ def calibrate(
             raise
         source = kmeans_stand_in(_as_floats(rows), codes, total)
         replication = replicate(rows, codes, source.clusterer, **settings)
-    size = subsample_size(source.clusterer, codes.size, reach.size, calibration)
+    size = subsample_size(source.clusterer, codes, calibration)
     refit = Refit(source.clusterer, rows, None, size / total)
     null = None if pairwise else null_replication(rows, replication, refit, size, seed, threads)
     (low, high), widest = replication.interval, source.margin
@@ -198,7 +200,7 @@ def calibrate(
         reach=reach,
         share=replication.share,
         margins=np.array([replication.share - low, high - replication.share]),
-        cluster_margins=np.maximum(replication.cluster_margins(codes, reach.size), widest),
+        cluster_margins=np.maximum(replication.cluster_margins(), widest),
         chance=replication.chance,
         null_replication=None if unrelated else null,
         note=_note(source, replication),
