@@ -174,7 +174,9 @@ def _bank(path: Path) -> Floats:
 
 
 def _air_quality(path: Path) -> Floats:
-    frame = pd.read_csv(path, sep=";", decimal=",").iloc[:, 2:15].drop(columns="NMHC(GT)").replace(-200, np.nan).dropna()
+    frame = (
+        pd.read_csv(path, sep=";", decimal=",").iloc[:, 2:15].drop(columns="NMHC(GT)").replace(-200, np.nan).dropna()
+    )
     return StandardScaler().fit_transform(frame.to_numpy(np.float64))
 
 

@@ -108,12 +108,16 @@ class Replication(NamedTuple):
         half = float(self._half_width(self.shares, self.kept, np.array(self.share), self.sizes.sum()))
         return self.share - half, self.share + half
 
+    @property
+    def cluster_rates(self) -> FloatArray:
+        """(k,) share of each cluster's labels that would replicate; NaN if none was ever held out."""
+        doubt = self.extrapolation.doubt(1.0 - _mean(self.cluster_shares), 1.0 - _mean(self.cluster_kept))
+        return 1.0 - np.clip(doubt, 0.0, 1.0)
+
     def cluster_margins(self) -> FloatArray:
         """Return the half-width (k,) of each cluster's 90% prediction interval."""
-        shares, kept = _mean(self.cluster_shares), _mean(self.cluster_kept)
-        rates = 1.0 - np.clip(self.extrapolation.doubt(1.0 - shares, 1.0 - kept), 0.0, 1.0)
-        half = self._half_width(self.cluster_shares, self.cluster_kept, np.nan_to_num(rates), self.sizes)
-        return np.minimum(half, 1.0)
+        rates = np.nan_to_num(self.cluster_rates)
+        return np.minimum(self._half_width(self.cluster_shares, self.cluster_kept, rates, self.sizes), 1.0)
 
     def _half_width(self, shares: FloatArray, kept: FloatArray, rate: FloatArray, n: Any) -> FloatArray:
         """Return the half-width of an interval from both comparisons (R, ...) and (S, ...) of n labels.
