@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from _machine import ROOT
 from allegiance.calibration import Calibration, Replication, replicate
-from quality._replicates import CLUSTERERS, ROWS, SAMPLES, cached, populations, setting, settings
+from quality._replicates import CLUSTERERS, ROWS, SAMPLES, bottom_decile, cached, populations, setting, settings
 
 CALIBRATION = ROOT / "src" / "allegiance" / "calibration"
 Interval = tuple[float, float, float]
@@ -102,11 +102,6 @@ def compare(options: argparse.Namespace) -> pd.DataFrame:
                         "spread": truths.std(ddof=1) / len(truths) ** 0.5,
                     })  # fmt: skip
     return pd.DataFrame(lines)
-
-
-def bottom_decile(values: pd.Series) -> float:
-    """Return the mean of the lowest tenth."""
-    return float(values.nsmallest(max(len(values) // 10, 1)).mean())
 
 
 def table(lines: pd.DataFrame, by: list[str]) -> str:

@@ -343,6 +343,11 @@ def _place(fitted: Any, codes: Any, sample: Floats, X: Floats) -> Any:
     return fitted.predict(X) if hasattr(fitted, "predict") else codes[pairwise_distances_argmin(X, sample)]
 
 
+def bottom_decile(values: pd.Series) -> float:
+    """Return the mean of the lowest tenth."""
+    return float(values.nsmallest(max(len(values) // 10, 1)).mean())
+
+
 def fit_labels(clusterer: Any, X: Floats, seed: int) -> tuple[Any, Any]:
     """Return a fitted clone and its labels, 0 to k - 1, -1 for noise."""
     fitted = clone(clusterer)

@@ -6,7 +6,7 @@ from ._calibration import Calibration
 from ._null import NullData
 from ._refits import take
 from ._replication import Replication, above_chance, matches, replicate
-from ._samples import ContentSample, MemberDistances, RowSample, content_keys, row_keys, row_priorities
+from ._samples import ContentSample, RowSample, content_keys, row_keys, row_priorities
 from ._stand_in import StandIn, stand_in
 from ._trust_map import TrustMap, calibrate
 
@@ -16,7 +16,6 @@ __all__ = [
     "Calibration",
     "ContentSample",
     "FunctionClusterer",
-    "MemberDistances",
     "NullData",
     "Replication",
     "RowSample",

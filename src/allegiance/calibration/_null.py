@@ -13,7 +13,7 @@ from allegiance._core.parallel import stream
 from allegiance._core.validation import FloatArray, is_sparse
 
 from ._refits import Refit
-from ._replication import Agreement, Replication, above_chance, chance_share
+from ._replication import Replication, above_chance, agreement, chance_share
 
 #: Null samples, in each of which two halves are clustered.
 _NULL_SAMPLES = 12
@@ -35,7 +35,7 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
     Halves are compared with each other, in the data and in the null data. None, too, if null data cannot be drawn:
     for sparse rows and for frames with text.
     """
-    observed = above_chance(float(result.kept.mean()), result.chance) if result.kept.size else 1.0
+    observed = above_chance(float(result.kept.mean()), result.chance)
     if is_sparse(rows):
         return None
     try:
@@ -50,8 +50,9 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
         one, other = refit._replace(rows=table, weights=None).run(halves, threads)
         if isinstance(one, str) or isinstance(other, str):
             return None
-        agreement = Agreement.of(one, other).share
-        null.append(above_chance(agreement, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
+        matched, labeled = agreement(one, other)
+        share = float(matched.sum() / max(labeled.sum(), 1.0))
+        null.append(above_chance(share, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
         if number == 1 and observed > max(null) + _CLEARLY_BETTER:
             return None
     mean = float(np.mean(null))

@@ -77,9 +77,9 @@ class Replication(NamedTuple):
     shares: FloatArray
     """(R,) share of the held-out labels that each subsample reproduces."""
     kept: FloatArray
-    """(S,) share of the rows on which both subsamples of a pair agree."""
+    """(S,) share of the rows on which both subsamples of a pair agree; ``shares`` if there is no pair with labels."""
     cluster_shares: FloatArray
-    """(R, k) the same as ``shares`` for each cluster, NaN where none of its labels was held out."""
+    """(R, k) the same as ``shares`` for each cluster."""
     cluster_kept: FloatArray
     """(S, k) the same as ``kept`` for each cluster."""
     sizes: IntArray
@@ -98,53 +98,54 @@ class Replication(NamedTuple):
     @property
     def share(self) -> float:
         """The share of labels that would replicate in an independent sample."""
-        between = self.kept if self.kept.size else self.shares
-        doubt = self.extrapolation.doubt(1.0 - self.shares.mean(), 1.0 - between.mean())
-        return max(0.0, 1.0 - float(doubt))
+        return float(self._rates(self.shares, self.kept))
+
+    @property
+    def cluster_rates(self) -> FloatArray:
+        """(k,) share of each cluster's labels that would replicate."""
+        return self._rates(self.cluster_shares, self.cluster_kept)
 
     @property
     def interval(self) -> tuple[float, float]:
         """90% prediction interval for the share in one independent sample; it may exceed 0 and 1."""
-        half = float(self._half_width(self.shares, self.kept, np.array(self.share), self.sizes.sum()))
+        half = float(self._half_width(self.shares, self.kept, self.sizes.sum()))
         return self.share - half, self.share + half
-
-    @property
-    def cluster_rates(self) -> FloatArray:
-        """(k,) share of each cluster's labels that would replicate; NaN if none was ever held out."""
-        doubt = self.extrapolation.doubt(1.0 - _mean(self.cluster_shares), 1.0 - _mean(self.cluster_kept))
-        return 1.0 - np.clip(doubt, 0.0, 1.0)
 
     def cluster_margins(self) -> FloatArray:
         """Return the half-width (k,) of each cluster's 90% prediction interval."""
-        rates = np.nan_to_num(self.cluster_rates)
-        return np.minimum(self._half_width(self.cluster_shares, self.cluster_kept, rates, self.sizes), 1.0)
+        return np.minimum(self._half_width(self.cluster_shares, self.cluster_kept, self.sizes), 1.0)
 
-    def _half_width(self, shares: FloatArray, kept: FloatArray, rate: FloatArray, n: Any) -> FloatArray:
+    def _rates(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
+        """Return replication from both comparisons (R, ...) and (S, ...)."""
+        doubt = self.extrapolation.doubt(1.0 - shares.mean(axis=0), 1.0 - kept.mean(axis=0))
+        return 1.0 - np.minimum(doubt, 1.0)
+
+    def _half_width(self, shares: FloatArray, kept: FloatArray, n: Any) -> FloatArray:
         """Return the half-width of an interval from both comparisons (R, ...) and (S, ...) of n labels.
 
         A replicate varies as much as the comparisons do on average; subsamples that overlap vary less, by the factor of
         the jackknife. The truth lies somewhere near the two comparisons, so their sample variance d^2 / 2 is added.
         Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
         """
-        if len(shares) < 2 or not len(kept):
-            return np.ones_like(rate)
-        variances = [np.nan_to_num(_variance(values), nan=1.0) for values in (shares, kept) if len(values) > 1]
-        difference = np.nan_to_num(_mean(shares) - _mean(kept))
-        smoothed = (rate * n + 1.0) / (n + 2.0)
-        variance = self.extrapolation.factor * np.mean(variances, axis=0) + difference**2 / 2.0
+        variances = [values.var(axis=0, ddof=1) for values in (shares, kept) if len(values) > 1]
+        if not variances:
+            return np.ones(shares.shape[1:])
+        variance = self.extrapolation.factor * np.mean(variances, axis=0)
+        variance += (shares.mean(axis=0) - kept.mean(axis=0)) ** 2 / 2.0
+        smoothed = (self._rates(shares, kept) * n + 1.0) / (n + 2.0)
         quantile = float(stdtrit(len(self.new) - 1, (1.0 + _LEVEL) / 2.0))
         return quantile * np.sqrt(variance + smoothed * (1.0 - smoothed) / np.maximum(n, 1))
 
     def n_needed(self) -> int:
         """Return the number of subsamples that reduces the Monte Carlo errors to their targets."""
         R, splits = len(self.new), len(self.kept)
-        if splits < 2 or R % 2:
+        if splits < 2 or 2 * splits != R:
             return _MAX_SUBSAMPLES
 
         def error(shares: FloatArray, kept: FloatArray) -> FloatArray:
             """Return the Monte Carlo variance from that of the splits."""
-            by_split = _mean(np.stack([shares[::2], shares[1::2]]))[:splits]
-            return np.nan_to_num(_variance(self.extrapolation.doubt(1.0 - by_split, 1.0 - kept))) / splits
+            by_split = (shares[::2] + shares[1::2]) / 2.0
+            return self.extrapolation.doubt(1.0 - by_split, 1.0 - kept).var(axis=0, ddof=1) / splits
 
         of_clusters = error(self.cluster_shares, self.cluster_kept) @ self.sizes / self.sizes.sum()
         ratio = max(float(error(self.shares, self.kept)), float(of_clusters) / 4.0) / _MONTE_CARLO_ERROR**2
@@ -158,20 +159,7 @@ class Replication(NamedTuple):
     @property
     def disagreement(self) -> float:
         """How much more subsamples agree with each other than with the labels."""
-        return float(self.kept.mean() - self.shares.mean()) if self.kept.size else 0.0
-
-
-def _mean(values: FloatArray) -> FloatArray:
-    """Return means over the first axis without NaN, which remain only where there is nothing else."""
-    counts = np.maximum((~np.isnan(values)).sum(axis=0), 1)
-    return np.where(np.isnan(values).all(axis=0), np.nan, np.nansum(values, axis=0) / counts)
-
-
-def _variance(values: FloatArray) -> FloatArray:
-    """Return sample variances over the first axis without NaN; NaN for fewer than two values."""
-    freedom = (~np.isnan(values)).sum(axis=0) - 1
-    squares = np.nansum((values - _mean(values)) ** 2, axis=0)
-    return np.where(freedom > 0, squares / np.maximum(freedom, 1), np.nan)
+        return float(self.kept.mean() - self.shares.mean())
 
 
 def above_chance(share: float, chance: float) -> float:
@@ -248,15 +236,14 @@ def _summarize(
     matched = held_out & np.array([matches(codes, labels) for labels in new])
     times = held_out.sum(axis=0)
     rate = matched.sum(axis=0) / np.maximum(times, 1)
-    pairs = [(clusterings[i], clusterings[i + 1]) for i in numbers if i % 2 == 0 and i + 1 in numbers]
-    both = [Agreement.of(one, other) for one, other in pairs]
-    both = [agreement for agreement in both if agreement.labeled.any()]
-    shares = matched.sum(axis=1) / np.maximum(held_out.sum(axis=1), 1)
-    kept = np.array([agreement.share for agreement in both])
-    if both and kept.mean() <= shares.mean():
-        labeled = sum(agreement.labeled for agreement in both)
-        between = sum(agreement.matched for agreement in both) / np.maximum(labeled, 1e-9)
-        rate = np.where(labeled > 0, (rate + between) / 2.0, rate)
+    shares = _shares(matched, held_out)
+    both = [agreement(clusterings[i], clusterings[i + 1]) for i in numbers if i % 2 == 0 and i + 1 in numbers]
+    both = [(match, labeled) for match, labeled in both if labeled.any()] or list(zip(matched, held_out, strict=True))
+    agreed, labeled = (np.array(part, dtype=np.float64) for part in zip(*both, strict=True))
+    kept = _shares(agreed, labeled)
+    if kept.mean() <= shares.mean():
+        between = agreed.sum(axis=0) / np.maximum(labeled.sum(axis=0), 1e-9)
+        rate = np.where(labeled.any(axis=0), (rate + between) / 2.0, rate)
     k, in_order, n_chance = int(codes.max()) + 1, np.argsort(keys, kind="stable"), min(len(new), _MIN_SUBSAMPLES)
     chance = np.mean([chance_share(codes[in_order], new[i][in_order], seed, i) for i in range(n_chance)])
     return Replication(
@@ -265,8 +252,8 @@ def _summarize(
         times=times.astype(np.float64),
         shares=shares,
         kept=kept,
-        cluster_shares=np.array([_by_cluster(*one, codes, k) for one in zip(matched, held_out, strict=True)]),
-        cluster_kept=np.array([_by_cluster(*agreement, codes, k) for agreement in both]).reshape(-1, k),
+        cluster_shares=_shares(matched, held_out, codes),
+        cluster_kept=_shares(agreed, labeled, codes),
         sizes=np.bincount(codes[codes >= 0], minlength=k),
         consensus=_consensus(codes, new),
         extrapolation=extrapolation,
@@ -276,32 +263,27 @@ def _summarize(
     )
 
 
-def _by_cluster(matched: AnyArray, counted: AnyArray, codes: IntArray, k: int) -> FloatArray:
-    """Return the share (k,) of each cluster's counted rows that match; NaN if there are none."""
-    inner = codes >= 0
-    total = np.bincount(codes[inner], counted[inner], k)
-    match = np.bincount(codes[inner], matched[inner], k)
-    return np.where(total > 0, np.minimum(match / np.maximum(total, 1e-9), 1.0), np.nan)
+def _shares(matched: AnyArray, counted: AnyArray, codes: IntArray | None = None) -> FloatArray:
+    """Return the share (R,) of the counted entries (R, m) that match, or that (R, k) of each cluster's.
+
+    Where nothing is counted, it is the mean over all clusterings, or one half.
+    """
+    if codes is None:
+        return _shares(matched, counted, np.zeros(matched.shape[1], dtype=np.int64))[:, 0]
+    inner, k = codes >= 0, int(codes.max()) + 1
+    match, total = (
+        np.array([np.bincount(codes[inner], row[inner], k) for row in values]) for values in (matched, counted)
+    )
+    mean = (match.sum(axis=0) + 5e-10) / (total.sum(axis=0) + 1e-9)
+    return np.where(total > 0, np.minimum(match / np.maximum(total, 1e-9), 1.0), mean)
 
 
-class Agreement(NamedTuple):
-    """Rows on which two clusterings agree, of the rows to which they give labels."""
+def agreement(one: IntArray, other: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Compare two clusterings (m,), -1 for noise: return 1 for rows in matching clusters, and how many label each row.
 
-    matched: FloatArray
-    """(m,) 1 if both give the row matching clusters."""
-    labeled: FloatArray
-    """(m,) share of the two clusterings that give the row a label."""
-
-    @classmethod
-    def of(cls, one: IntArray, other: IntArray) -> Agreement:
-        """Compare two clusterings (m,), -1 for noise."""
-        labeled = ((one >= 0).astype(np.float64) + (other >= 0)) / 2.0
-        return cls(matches(one, other).astype(np.float64), labeled)
-
-    @property
-    def share(self) -> float:
-        """Share of the labels on which both agree."""
-        return float(self.matched.sum() / max(self.labeled.sum(), 1e-9))
+    The latter (m,) is 0, one half or 1, so that the sum of the first over that of the second is a share.
+    """
+    return matches(one, other).astype(np.float64), ((one >= 0).astype(np.float64) + (other >= 0)) / 2.0
 
 
 def _consensus(codes: IntArray, new: IntArray) -> FloatArray:

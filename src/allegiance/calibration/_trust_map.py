@@ -30,7 +30,7 @@ _MIN_SLOPE, _CONSENSUS = 0.05, 0.25
 #: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
 #: Shuffled labels: neighbors agree, and labels replicate, less than this above chance.
-_INCOHERENT, _LOST = 0.1, 0.2
+_INCOHERENT = 0.1
 _UNRELATED = (
     "The labels look unrelated to the data: neighboring points share a label, and labels replicate, hardly more often "
     "than by chance. Check that labels and rows are in the same order."
@@ -193,7 +193,7 @@ def calibrate(
     low, high = min(low, replication.share - widest), max(high, replication.share + widest)
     parts = fit_map(own, close, codes, replication, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(replication.share, own, close, codes, parts)
-    is_lost = above_chance(replication.share, replication.chance) < _LOST
+    is_lost = above_chance(replication.share, replication.chance) < _INCOHERENT
     unrelated = is_lost and not source.reproduces and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
@@ -327,7 +327,7 @@ def _warning(source: StandIn, result: Replication) -> str | None:
     if source.reproduces:
         return None
     reasons = [f"the adjusted Rand index is {source.ari:.2f}"]
-    if result.kept.size and result.disagreement > 0.0:
+    if result.disagreement > 0.0:
         reasons.append(
             f"halves of the data agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
             f"these labels on {100 * result.shares.mean():.0f}%"
