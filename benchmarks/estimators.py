@@ -4,6 +4,7 @@ Samples, their replicates and the clusterings of subsamples are computed once an
 default in the user's cache). A formula for the estimate or for its interval is a function of the statistics of these
 clusterings, so comparing formulas needs no clustering. Choose formulas and shares on the tuning populations, then
 evaluate once on the others. Clusterings are computed again if the source that adapts and fits clusterers changes.
+"Silent" counts stand-ins whose estimate is outside the interval of the known clusterer, without a warning.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from _machine import ROOT
-from allegiance.calibration import Calibration, Replication, replicate
+from allegiance.calibration import Calibration, Replication, replicate, stand_in
 from quality._replicates import CLUSTERERS, ROWS, SAMPLES, bottom_decile, cached, populations, setting, settings
 
 CALIBRATION = ROOT / "src" / "allegiance" / "calibration"
@@ -56,51 +57,64 @@ FORMULAS: dict[str, Callable[[Replication], Interval]] = {
 }
 
 
-def subsamples(population: str, title: str, number: int, rows: int, share: float | None, resamples: int) -> Any:
-    """Return the statistics of clusterings of subsamples of one sample; None if there are none."""
-    source = crc32(b"".join((CALIBRATION / name).read_bytes() for name in ("_adapt.py", "_refits.py")))
+def subsamples(options: argparse.Namespace, population: str, title: str, number: int, labels_only: bool = False) -> Any:
+    """Return the statistics of clusterings of subsamples of one sample, and the margin of the stand-in; None if none.
 
-    def compute() -> Replication | None:
-        sample = setting(population, title, number, rows)
-        options: dict[str, Any] = {"calibration": Calibration(resamples), "share": share}
+    The margin is positive if the stand-in does not reproduce the labels.
+    """
+    files = ("_adapt.py", "_refits.py", *(["_stand_in.py"] if labels_only else []))
+    source = crc32(b"".join((CALIBRATION / name).read_bytes() for name in files))
+
+    def compute() -> tuple[Replication, float] | None:
+        sample = setting(population, title, number, options.rows)
+        settings: dict[str, Any] = {"calibration": Calibration(options.resamples), "share": options.share}
+        if not sample.is_clustered:
+            return None
+        X, labels, clusterer, margin = sample.X, sample.labels, sample.clusterer, 0.0
         try:
-            result = replicate(sample.X, sample.labels, sample.clusterer, **options) if sample.is_clustered else None
+            if labels_only:
+                chosen = stand_in(X, labels)
+                clusterer, margin = chosen.clusterer, chosen.margin
+            result = replicate(X, labels, clusterer, **settings)
         except ValueError as error:  # only noise in all subsamples
             print(f"{population}, {title}: {error}", file=sys.stderr)
             return None
-        return result and result._replace(new=result.new[:, :0])
+        return result._replace(new=result.new[:, :0]), margin
 
-    return cached(f"{share}, {resamples}, {source}, {population}, {title}, {rows}, {number}", compute)
+    parts = (options.share, options.resamples, source, population, title, options.rows, number)
+    return cached(", ".join(map(str, (*parts, labels_only))), compute)
 
 
 def compare(options: argparse.Namespace) -> pd.DataFrame:
     """Return the error and the coverage of each formula in each setting."""
     lines = []
-    for family in CLUSTERERS:
-        for population, title in settings(options.role, family):
-            if options.only not in f"{family}, {population}, {title}":
+    keys = [(family, *key) for family in CLUSTERERS for key in settings(options.role, family)]
+    for family, population, title in keys:
+        if options.only not in f"{family}, {population}, {title}":
+            continue
+        for number in range(options.samples):
+            known = subsamples(options, population, title, number)
+            measured = subsamples(options, population, title, number, True) if options.labels_only else known
+            if known is None or measured is None:
                 continue
-            for number in range(options.samples):
-                result = subsamples(population, title, number, options.rows, options.share, options.resamples)
-                if result is None:
-                    continue
-                sample = setting(population, title, number, options.rows)
-                inner, right = sample.labels >= 0, sample.replicated
-                truths = right[:, inner].mean(axis=1)
-                own = sample.labels[inner]
-                by_cluster = np.array([np.bincount(own, row) for row in right[:, inner]]) / np.bincount(own)
-                rates, margins = result.cluster_rates, result.cluster_margins()
-                inside = np.abs(by_cluster - rates) <= margins + 1e-9
-                for name, formula in FORMULAS.items():
-                    share, low, high = formula(result)
-                    lines.append({
-                        "formula": name, "family": family, "clusterer": title, "population": population,
-                        "kind": populations()[population].kind, "truth": truths.mean(), "estimate": share,
-                        "absolute": abs(share - truths.mean()), "error": share - truths.mean(),
-                        "covered": np.mean((truths >= low - 1e-9) & (truths <= high + 1e-9)),
-                        "width": min(high, 1.0) - max(low, 0.0), "clusters": inside.mean(),
-                        "spread": truths.std(ddof=1) / len(truths) ** 0.5,
-                    })  # fmt: skip
+            sample, (result, margin) = setting(population, title, number, options.rows), measured
+            inner, right = sample.labels >= 0, sample.replicated
+            truths, own = right[:, inner].mean(axis=1), sample.labels[inner]
+            by_cluster = np.array([np.bincount(own, row) for row in right[:, inner]]) / np.bincount(own)
+            inside = np.abs(by_cluster - result.cluster_rates) <= np.maximum(result.cluster_margins(), margin) + 1e-9
+            line = {
+                "family": family, "clusterer": title, "population": population, "kind": populations()[population].kind,
+                "spread": truths.std(ddof=1) / len(truths) ** 0.5, "clusters": inside.mean(), "warned": margin > 0.0,
+            }  # fmt: skip
+            for name, formula in FORMULAS.items():
+                share, low, high = formula(result)
+                low, high = min(low, share - margin), max(high, share + margin)
+                expected, error = formula(known[0]), share - truths.mean()
+                lines.append(line | {
+                    "formula": name, "error": error, "absolute": abs(error), "width": min(high, 1.0) - max(low, 0.0),
+                    "covered": np.mean((truths >= low - 1e-9) & (truths <= high + 1e-9)),
+                    "silent": margin == 0.0 and not expected[1] - 1e-9 <= share <= expected[2] + 1e-9,
+                })  # fmt: skip
     return pd.DataFrame(lines)
 
 
@@ -119,6 +133,8 @@ def table(lines: pd.DataFrame, by: list[str]) -> str:
             clusters=("clusters", "mean"),
             cluster_decile=("clusters", bottom_decile),
             noise_of_truth=("spread", "mean"),
+            warned=("warned", "sum"),
+            silent=("silent", "sum"),
         )
         .round(3)
         .to_string()
@@ -134,6 +150,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=2, help=f"samples of each setting, at most {SAMPLES}")
     parser.add_argument("--share", type=float, help="share of the rows in a subsample; default: that of the package")
     parser.add_argument("--resamples", type=int, default=20, help="subsamples of each sample")
+    parser.add_argument("--labels-only", action="store_true", help="re-cluster with the stand-in")
     options, started = parser.parse_args(), time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -24,8 +24,8 @@ MAX_ENTRIES = 2_000_000
 class Calibration(Parameters):
     """How to estimate the probability that a label replicates, from the data alone.
 
-    Random halves of the rows are clustered, and all rows are placed in the new clusters. Subsample sizes are limited,
-    so that the cost does not grow with the number of rows.
+    Random halves of the rows, or 80% of them for density clusterers, are clustered, and all rows are placed in the new
+    clusters. Subsample sizes are limited, so that the cost does not grow with the number of rows.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Calibration(Parameters):
         if there are only labels, the stand-in that best reproduces them.
     rows_per_subsample
         Largest subsample size. By default 1,500, or 25 per cluster if that is more, or 10,000 for density and graph
-        clusterers. A subsample never has more than half of the rows.
+        clusterers.
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
         large clusters contain several classes more often. It changes the review order, not trust.
