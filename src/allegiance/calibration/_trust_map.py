@@ -329,7 +329,7 @@ def _warning(source: StandIn, result: Replication) -> str | None:
     reasons = [f"the adjusted Rand index is {source.ari:.2f}"]
     if result.disagreement > 0.0:
         reasons.append(
-            f"halves of the data agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
+            f"subsamples agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
             f"these labels on {100 * result.shares.mean():.0f}%"
         )
     if source.is_known:
