@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from docutils import nodes
 from numpydoc.xref import DEFAULT_LINKS
 from sphinx.application import Sphinx
 
@@ -115,7 +116,21 @@ html_sidebars = {"index": [], "start": [], "search": []}
 write_commands(HERE / "reference" / "generated" / "commands.md")
 
 
+def show_dark_pictures(app: Sphinx, doctree: nodes.document) -> None:
+    """Show ``name_dark.png`` instead of ``name.png`` on dark pages, if there is one."""
+    for image in list(doctree.findall(nodes.image)):
+        dark = image["uri"].replace(".png", "_dark.png")
+        if (HERE / dark).exists() and not dark.startswith("http"):
+            twin = image.deepcopy()
+            twin["uri"], twin["candidates"] = dark, {"*": dark}
+            app.env.images.add_file(app.env.docname, dark)
+            image["classes"].append("only-light")
+            twin["classes"].append("only-dark")
+            image.parent.insert(image.parent.index(image) + 1, twin)
+
+
 def setup(app: Sphinx) -> None:
-    """Show what users can pass, before numpydoc reads the docstrings."""
+    """Show pictures that suit the page, and what users can pass before numpydoc reads the docstrings."""
+    app.connect("doctree-read", show_dark_pictures)
     app.connect("autodoc-process-docstring", add_types, priority=100)
     app.connect("autodoc-process-signature", hide_constructor)

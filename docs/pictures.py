@@ -1,7 +1,7 @@
 """Draw every kind of picture that allegiance makes.
 
-``python docs/pictures.py`` writes the plots of the documentation to ``docs/images``, or to another folder. ``--only``
-selects some, and ``--style dark_background`` draws them for dark pages. ``--report`` takes pictures of a notebook card
+``python docs/pictures.py`` writes the plots of the documentation to ``docs/images``, or to another folder: for light
+pages, and as ``NAME_dark.png`` for dark ones. ``--only`` selects some. ``--report`` takes pictures of a notebook card
 and of the report of a made-up table of customers instead, with Chromium; ``--table`` names another table.
 """
 
@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from PIL import Image
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.preprocessing import StandardScaler
@@ -166,12 +168,15 @@ def customers(path: Path) -> Path:
     return path
 
 
-#: Pictures of the report: width and height of the window, theme, and the element at the top.
+#: Styles of plots and themes of pages, with the ending of the file name.
+STYLES = {"default": "", "dark_background": "_dark"}
+THEMES = {"light": "", "dark": "_dark"}
+#: Pictures of the report: width and height of the window, and the element at the top.
 SCREENS = {
-    "report": (1400, 1050, "light", None),
-    "report_dark": (1400, 1050, "dark", "#views-heading"),
-    "report_columns": (1400, 820, "light", "#heat-section"),
-    "report_phone": (390, 1100, "light", None),
+    "report": (1400, 1050, None),
+    "report_map": (1400, 1050, "#views-heading"),
+    "report_columns": (1400, 820, "#heat-section"),
+    "report_phone": (390, 1100, None),
 }
 
 
@@ -204,10 +209,11 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
         driver.get(card.as_uri())
         driver.set_window_size(840, 1200)
         driver.find_element(By.ID, "card").screenshot(str(folder / "card.png"))
+        reduce_colors(folder / "card.png")
         page = Path(temporary) / "report.html"
         command = [sys.executable, "-m", "allegiance", "score", str(table), "--clusters", str(clusters)]
         subprocess.run([*command, "--report", str(page)], check=True)
-        for name, (width, height, theme, target) in SCREENS.items():
+        for (name, (width, height, target)), (theme, ending) in product(SCREENS.items(), THEMES.items()):
             size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             features = [{"name": "prefers-color-scheme", "value": theme}]
@@ -218,8 +224,15 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
             if target is not None:
                 driver.execute_script("document.querySelector(arguments[0]).scrollIntoView()", target)
             driver.execute_async_script("setTimeout(arguments[0], 500)")
-            driver.save_screenshot(str(folder / f"{name}.png"))
-            print(folder / f"{name}.png")
+            driver.save_screenshot(str(folder / f"{name}{ending}.png"))
+            reduce_colors(folder / f"{name}{ending}.png")
+
+
+def reduce_colors(path: Path) -> None:
+    """Rewrite a picture with 256 colors, rare ones included, in a third of its size."""
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(path)
 
 
 def main() -> None:
@@ -228,8 +241,6 @@ def main() -> None:
     here = Path(__file__).resolve().parent / "images"
     parser.add_argument("folder", nargs="?", type=Path, default=here, help="output folder (default: docs/images)")
     parser.add_argument("--only", nargs="+", choices=PICTURES, metavar="NAME", default=list(PICTURES))
-    parser.add_argument("--style", default="default", help="a style of matplotlib, such as dark_background")
-    parser.add_argument("--transparent", action="store_true", help="leave the background out")
     parser.add_argument("--report", action="store_true", help="take pictures of a report instead")
     parser.add_argument("--table", type=Path, help="take pictures of the report of this table instead")
     parser.add_argument("--clusters", type=int, default=5, help="number of clusters of the table")
@@ -241,12 +252,12 @@ def main() -> None:
             table = arguments.table or customers(Path(folder) / "customers.csv")
             screenshots(table, arguments.clusters, arguments.folder)
         return
-    with plt.style.context(arguments.style):
-        for name in arguments.only:
+    for name, (style, ending) in product(arguments.only, STYLES.items()):
+        with plt.style.context(style):
             figure = PICTURES[name]().figure_
-            figure.savefig(arguments.folder / f"{name}.png", dpi=75, transparent=arguments.transparent)
+            figure.savefig(arguments.folder / f"{name}{ending}.png", dpi=75)
             plt.close(figure)
-            print(arguments.folder / f"{name}.png")
+        reduce_colors(arguments.folder / f"{name}{ending}.png")
 
 
 if __name__ == "__main__":

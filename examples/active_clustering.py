@@ -1,5 +1,5 @@
 """
-Can 447 points stand for 50,000?
+Can 447 points represent 50,000?
 ================================
 
 :class:`~allegiance.ActiveKMeans` clusters a small sample of stable and unstable points. We compare its inertia on all

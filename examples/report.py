@@ -1,6 +1,6 @@
 """
-What do I show to others?
-=========================
+What do I show my colleagues?
+=============================
 
 One file that opens in any browser, without a network: the share of labels that would hold up, the drivers, the
 clusters, a map, and the labels to check with their images.

@@ -1,6 +1,9 @@
 import os
 from pathlib import Path
 
+# Before NumPy is imported: test processes already use all cores, and threads that wait for each other would spin.
+os.environ |= {name: os.environ.get(name, "1") for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+
 import hypothesis
 import numpy as np
 import pytest

@@ -73,7 +73,7 @@ def test_new_rows_may_be_tiny_but_not_huge():
 @pytest.mark.parametrize("influence", ["euclidean", "cosine"])
 def test_clusters_that_nearly_coincide_next_to_a_large_column_are_refused(influence):
     tiny = np.column_stack([X * 1e-200, np.full(len(X), 3.0)])
-    with pytest.raises(ValueError, match=r"X: its clusters are .* apart"):
+    with pytest.raises(ValueError, match=r"clusters of X are at most .* apart"):
         affinity(tiny, LABELS, influence=influence)
 
 

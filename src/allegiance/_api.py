@@ -61,7 +61,7 @@ def affinity(
     Returns
     -------
     AffinityResult
-        Affinities and what follows from them, in the order of X.
+        The affinities and everything derived from them, in the order of X.
 
     See Also
     --------
@@ -131,14 +131,14 @@ def trust(
     X
         (n, d) data: array, sparse matrix, or frame (pandas, polars). With a Dask array or frame the result is lazy.
     labels
-        (n,) labels from any clustering; -1 means noise, which has no trust. Without labels they come from
-        ``clusterer``, or from the nearest of the ``centers``: by the influence, or by Euclidean distance for "within",
-        which needs labels to begin with.
+        (n,) labels from any clustering; -1 means noise, which has no trust. If you pass none, they come from
+        ``clusterer``, or from the nearest of the ``centers`` by the influence ("within" needs labels first, so it uses
+        Euclidean distance).
     clusterer
-        The clusterer that made the labels, or that will make them: an estimator such as ``KMeans(8)``, a pipeline, or
-        a function from X to labels. Clones of it are fitted to subsamples. With a pipeline, points are scored behind
-        its transformers, where the clusters are. With ``metric="precomputed"``, X is a square matrix. By default, the
-        built-in clusterer that best reproduces the labels is the stand-in.
+        The clusterer that made the labels, or that will make them: an estimator such as ``KMeans(8)``, a pipeline, or a
+        function from X to labels. Clones of it are fitted to subsamples. With a pipeline, points are scored after its
+        transformers, in the space that is clustered. With ``metric="precomputed"``, X is a square matrix. By default,
+        the built-in clusterer that best reproduces the labels is the stand-in.
     groups
         (n,) group of each row, such as a patient, a batch or a user. Whole groups are sampled, so that trust is the
         probability that a label holds up in new groups.

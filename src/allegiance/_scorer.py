@@ -49,10 +49,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     estimator
-        A clusterer, cloned and fitted by :meth:`fit`; wrap a fitted one in
-        :class:`~sklearn.frozen.FrozenEstimator` to keep it as it is. If it is a pipeline that ends in a clusterer,
-        points are scored after its transformers, where the clusters are. None if labels are passed to :meth:`fit`, or
-        ``centers`` are given.
+        A clusterer, cloned and fitted by :meth:`fit`; wrap a fitted one in :class:`~sklearn.frozen.FrozenEstimator` to
+        keep it as it is. If it is a pipeline that ends in a clusterer, points are scored after its transformers, in the
+        space that is clustered. None if you pass labels to :meth:`fit`, or ``centers``.
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.
     influence
@@ -65,7 +64,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         per volume of spread; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
         squared distance.
     representative
-        What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
+        The point that represents a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its
+        points).
     domain
         Where volume is measured: "box" around the data, "ball" around the representatives, "space", all of it; or an
         object of ``allegiance.domains``.
@@ -83,7 +83,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Seed, generator, or None for a new seed at each fit. Sampling only adds numerical error, so the default seed is
         fixed and repeated fits agree.
     verbose
-        Whether to show progress on standard error, or a callback that receives it.
+        Whether to show progress on standard error, or a callback for progress snapshots.
 
     Attributes
     ----------
@@ -176,20 +176,20 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self._adopt(fresh)
 
     def _unfitted(self) -> AffinityScorer:
-        """Return a copy without the fitted attributes. An error in a fit then leaves the previous fit as it is."""
+        """Return a copy of the scorer without fitted attributes, so that a failing fit leaves the previous one."""
         fresh = copy(self)
         for name in [name for name in vars(fresh) if name.endswith("_")]:
             delattr(fresh, name)
         return fresh
 
     def _adopt(self, fresh: AffinityScorer) -> AffinityScorer:
-        """Take the attributes of a copy that was fitted."""
+        """Take the attributes of a copy of the scorer that was fitted."""
         self.__dict__.clear()
         self.__dict__.update(fresh.__dict__)
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitResult:
-        """Fit to data in memory, without trust."""
+        """Fit the scorer to data in memory, without trust."""
         specification = Specification.of(self)
         if self.estimator is None:
             if fit_params:
@@ -205,13 +205,13 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return fit_result
 
     def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> Fitted:
-        """Return the fitted object with trust; the estimator, if there is one, is refitted as a whole."""
+        """Return the scorer's fitted object with trust; the estimator, if there is one, is refitted as a whole."""
         assert fit_result.sample is not None
         estimator = getattr(self, "estimator_", None)
         return calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
 
     def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
-        """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
+        """Return the scorer's checked rows in the space of the clusterer of the labels, if known, and its columns."""
         clusterer = None if specification.calibration is None else specification.calibration.clusterer
         if self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
             return check_rows(self, X, reset=True), Columns.of(self)
@@ -222,7 +222,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _fit_estimator(
         self, X: Any, fit_params: dict[str, Any], specification: Specification
     ) -> tuple[Rows, Columns, Any, AnyArray]:
-        """Fit the estimator; return rows and columns where it clusters, the fitted clusterer, and its labels."""
+        """Fit the scorer's estimator; return rows and columns where it clusters, the clusterer, and its labels."""
         routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
         weights = None if specification.calibration is None else specification.calibration.sample_weight
         if has_pipeline(self.estimator):
@@ -260,7 +260,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return hasattr(self, "fitted_")
 
     def affinity(self, X: Any, *, top: int | None = None) -> AffinityResult:
-        """Score points.
+        """Score points with the fitted scorer.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return result
 
     def fit_affinity(self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any) -> AffinityResult:
-        """Fit, and score the points of the fit, with their labels.
+        """Fit the scorer, and score the points of the fit, with their labels.
 
         Parameters
         ----------
@@ -310,56 +310,27 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return result
 
     def transform(self, X: Any) -> FloatArray:
-        """Return affinities (n, k), columns in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        """
+        """Return affinities (n, k) of points X (n, d), columns in the order of ``classes_``."""
         return self.affinity(X).affinity
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
-        """Fit, and return affinities (n, k) of the points of the fit.
-
-        Parameters
-        ----------
-        X, y, **fit_params
-            As in :meth:`fit`.
-        """
+        """Fit as :meth:`fit` does, and return affinities (n, k) of the points of the fit."""
         return self.fit_affinity(X, y, **fit_params).affinity
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names (k,) of the columns of :meth:`transform`: ``affinity_<label>``.
-
-        Parameters
-        ----------
-        input_features
-            Ignored.
-        """
+        """Return the names (k,) of the columns of :meth:`transform`: ``affinity_<label>``."""
         check_is_fitted(self)
         return np.array([f"affinity_{name}" for name in self.classes_], dtype=object)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> AnyArray:
-        """Fit, and return the labels (n,) of the points of the fit.
-
-        Parameters
-        ----------
-        X, y, **fit_params
-            As in :meth:`fit`.
-        """
+        """Fit as :meth:`fit` does, and return the labels (n,) of the points of the fit."""
         labels: AnyArray = self.fit(X, y, **fit_params).labels_
         return labels
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the review order (n,): the lower the value, the sooner the label should be checked.
+        """Return the review order (n,) of points X (n, d): the lower the value, the sooner the label should be checked.
 
         It is ``1 - priority / 100``, see :attr:`AffinityResult.priority`.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
         """
         return self.affinity(X, top=1)._ranking
 
@@ -387,15 +358,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.fitted_.trust_map.above_chance(self.affinity(X, top=1).replication)
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the label (n,) the clustering gives to each point.
+        """Return the label (n,) the clustering gives to each point of X (n, d), known or new.
 
         It comes from the estimator's own ``predict``, if it has one, else from the nearest representative. The
         affinities may favor another cluster: see ``owner`` in ``affinity(X).frame(details=True)``.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
         """
         check_is_fitted(self)
         if is_lazy(X):
@@ -414,24 +380,24 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         top: int | None = None,
         details: bool = False,
     ) -> Any:
-        """Score Arrow data, as Spark, DuckDB and Polars pass it on. ``docs/distributed.md`` has examples.
+        """Score Arrow data, such as batches from Spark, DuckDB or Polars. ``docs/distributed.md`` has examples.
 
-        It keeps nothing between calls, may be called from several threads at once, and gives the scores of
-        :meth:`affinity` to the last bit, however rows are cut into batches. Needs the extra ``io``.
+        Nothing is kept between calls, several threads may call it at once, and the scores equal those of
+        :meth:`affinity` to the last bit, whatever the batches. Needs the extra ``io``.
 
         Parameters
         ----------
         data
-            A ``pyarrow.RecordBatch`` or ``Table``, or anything that offers itself as one by Arrow's C interface. One
-            without rows gives the columns of the result and their types.
+            A ``pyarrow.RecordBatch`` or ``Table``, or any object with Arrow's C interface. Without rows, the result
+            shows its columns and their types.
         columns
             The columns that hold the features; by default those of the fit, by name, or if they had no names all but
             ``keep`` and ``labels``.
         keep
-            Columns to carry over, such as identifiers; or a mapping that says what they are called in the result.
+            Columns to carry over, such as identifiers; or a mapping to their names in the result.
         labels
-            The column that holds the labels of the clustering the scorer was fitted to, -1 for noise. By default
-            points are new, and get the label of the estimator or of the nearest cluster.
+            The column with the labels of the clustering the scorer was fitted to, -1 for noise. By default points are
+            new, and get the label of the estimator or of the nearest cluster.
         top
             With ``details``, only this many of the largest affinities of each row, and their clusters.
         details
@@ -440,7 +406,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         pyarrow.RecordBatch or pyarrow.Table
-            One row for each, as ``data`` came.
+            One row of scores per row, of the same type as ``data``.
         """
         from .io.batches import score_arrow
 
@@ -489,8 +455,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def keep_baseline(self, X: Any) -> Self:
         """Keep the profile of a first period, to compare later ones with; it is saved with the scorer.
 
-        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use it. It holds counts, means and quantiles
-        of features, but no rows.
+        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use it. It contains counts, means and
+        quantiles of features, but no rows.
 
         Parameters
         ----------
@@ -503,10 +469,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def to_dict(self) -> dict[str, Any]:
         """Return everything that scoring needs, as plain values and arrays.
 
-        It holds no training data, except that an exact kernel is a sum over the points of the fit, and that trust needs
-        the distances of some members from their representatives. Of a pipeline it holds the transformers, if all are
-        known to this package, and of the clusterer what labels new points if that is k-means or a Gaussian mixture;
-        after :meth:`from_dict` others are replaced by the nearest representative. ``labels_`` are left out.
+        It contains no training data, with two exceptions: an exact kernel is a sum over the points of the fit, and
+        trust needs the distances of some members from their representatives. The transformers of a pipeline are
+        included if this package knows all of them. K-means and Gaussian mixtures keep what they need to label new
+        points; after :meth:`from_dict`, other clusterers are replaced by the nearest representative. ``labels_`` is
+        left out.
         """
         from .io.saved import encode_scorer
 
@@ -520,7 +487,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         state
-            What :meth:`to_dict` returned.
+            The result of :meth:`to_dict`.
         """
         from .io.saved import decode_scorer
 

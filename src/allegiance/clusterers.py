@@ -47,7 +47,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     n_clusters
         The number of clusters.
     influence
-        What divergence: "kl", "itakura-saito" or "logistic"; or an object such as ``KL(smoothing=0.5)`` for counts with
+        The divergence: "kl", "itakura-saito" or "logistic"; or an object such as ``KL(smoothing=0.5)`` for counts with
         zeros, or ``Bregman`` for a divergence of your own.
     init
         "k-means++", which draws starting centers that diverge from each other, or the centers (n_clusters, d).
@@ -103,7 +103,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
-        """Find the clusters.
+        """Find the clusters by Lloyd's algorithm with a divergence.
 
         Parameters
         ----------
@@ -153,6 +153,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return tags
 
     def _resolved(self) -> tuple[Influence, BregmanDivergence]:
+        """Return the influence of the clusterer and its divergence."""
         influence = INFLUENCES.resolve(self.influence)
         if isinstance(influence, BregmanInfluence):
             return influence, influence.divergence
@@ -162,7 +163,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         )
 
     def _points(self, X: Any, influence: Influence, *, reset: bool) -> FloatArray:
-        """Return X as the divergence needs it: float64, smoothed, inside the domain."""
+        """Return X as the clusterer's divergence needs it: float64, smoothed, inside the domain."""
         rows = check_rows(self, X, reset=reset)
         if is_sparse(rows):
             raise TypeError(f"X is sparse, but {type(self).__name__} needs dense X: call X.toarray() first.")
@@ -175,7 +176,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return prepared
 
     def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:
-        """Start from seeds, or from the centers in ``init``."""
+        """Start Lloyd's algorithm from seeds, or from the centers in ``init``."""
         if isinstance(self.init, str):
             if self.init != "k-means++":
                 raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
@@ -269,7 +270,7 @@ class Lloyd:
         return codes
 
     def run(self, codes: IntArray) -> Clustering:
-        """Iterate from the means of some clusters (n,) until little changes."""
+        """Run Lloyd's algorithm from the means of some clusters (n,) until little changes."""
         before, rows = np.inf, np.arange(codes.size)
         for n_iter in range(1, self.max_iter + 1):
             present = np.unique(codes[self.weights > 0])
@@ -301,7 +302,7 @@ class Lloyd:
 
 
 def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
-    """Return rows drawn in proportion to ``shares`` (n,), for uniform numbers (m,)."""
+    """Draw seeds of k-means: rows in proportion to ``shares`` (n,), for uniform numbers (m,)."""
     shares = shares[order]
     totals = np.cumsum(shares)
     places = np.searchsorted(totals, uniform * totals[-1], side="right")
@@ -310,7 +311,7 @@ def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
 
 
 def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
-    """Warn if some clusters have no points."""
+    """Warn if some clusters of k-means have no points."""
     if n_found < n_clusters:
         message = f"only {n_found} of n_clusters={n_clusters} clusters have points: are there duplicates in X?"
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
@@ -377,7 +378,7 @@ class Leiden(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Leiden:
-        """Build the neighbor graph and cluster it.
+        """Build the neighbor graph and cluster it with Leiden or Louvain.
 
         Parameters
         ----------
@@ -402,7 +403,7 @@ class Leiden(ClusterMixin, BaseEstimator):
         return self
 
     def _partition(self, graph: Any, weights: FloatArray) -> Any:
-        """Return the clustering of a graph."""
+        """Return the Leiden clustering of a graph."""
         settings = {"resolution": self.resolution, "n_iterations": self.n_iterations}
         return graph.community_leiden("modularity", weights=weights, **settings)
 
@@ -446,6 +447,7 @@ class Louvain(Leiden):
     """
 
     def _partition(self, graph: Any, weights: FloatArray) -> Any:
+        """Return the Louvain clustering of a graph."""
         return graph.community_multilevel(weights=weights, resolution=self.resolution)
 
 
@@ -460,13 +462,17 @@ class _IgraphRandom:
         self.state = np.random.RandomState(seed)
 
     def getrandbits(self, k: int) -> int:
+        """Return a random integer of k bits for igraph."""
         return int(self.state.tomaxint()) & ((1 << k) - 1)
 
     def randint(self, a: int, b: int) -> int:
+        """Return a random integer from a to b for igraph."""
         return int(self.state.randint(a, b + 1))
 
     def random(self) -> float:
+        """Return a random number in [0, 1) for igraph."""
         return float(self.state.random_sample())
 
     def gauss(self, mu: float, sigma: float) -> float:
+        """Return a normal random number for igraph."""
         return float(self.state.normal(mu, sigma))

@@ -206,7 +206,7 @@ class Region:
         """Draw in a region so thin that points of the cube around it hardly ever hit it."""
         if not self.polyhedral:
             raise ValueError(
-                f"domain={self.name!r} lies almost wholly outside the domain of the divergence: use domain='box'."
+                f"domain={self.name!r} lies almost entirely outside the domain of the divergence: use domain='box'."
             )
         return sample_polytope(*self.halfspaces(), n, thin=2 * self.dim**2, directions="coordinate", random_state=rng)
 
@@ -236,7 +236,7 @@ _WIDEST = 1e12
 @DOMAINS.register("box")
 @dataclass(frozen=True, eq=False, repr=False)
 class Box(Domain):
-    """The bounding box of data and representatives, a little widened.
+    """The bounding box of data and representatives, slightly enlarged.
 
     Its axes are those of X if the representatives span the space, else those of their span.
 
@@ -276,7 +276,7 @@ class Box(Domain):
 @DOMAINS.register("ball")
 @dataclass(frozen=True, eq=False, repr=False)
 class Ball(Domain):
-    """The ball around the mean of the representatives that holds the data: the same whichever way the axes turn.
+    """The ball around the mean of the representatives that contains the data. It does not depend on the axes.
 
     Examples
     --------
@@ -376,7 +376,7 @@ class Polytope(Domain):
         """Raise ValueError if the influence leaves the coordinates of X."""
         if not influence.flat_sides:
             raise ValueError(
-                f"domain=Polytope is given in the coordinates of X, which influence={influence!r} leaves: use 'box' or "
+                f"domain=Polytope is in the coordinates of X, which influence={influence!r} transforms: use 'box' or "
                 "'ball'."
             )
 
@@ -385,7 +385,9 @@ class Polytope(Domain):
         A, b = self._walls()
         d, n_features = A.shape[1], diagram.positions.shape[1]
         if d != n_features:
-            raise ValueError(f"domain is a Polytope in {d} dimensions but X has {n_features} columns: must be equal.")
+            raise ValueError(
+                f"domain is a Polytope in {d} dimensions but X has {n_features} columns: they must be equal."
+            )
         origin = diagram.locate(np.zeros((1, d))).position[0]
         A = np.linalg.solve(diagram.locate(np.eye(d)).position - origin, A.T).T
         low, high = diagram.bounds

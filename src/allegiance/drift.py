@@ -77,7 +77,7 @@ _MAX_CLUSTERS = 20
 )
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Counts, means and quantiles of one period. Profiles of disjoint sets of points add up with ``+``.
+    """The drift profile of a period: counts, means and quantiles. Profiles of disjoint points add up with ``+``.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Profile:
         )
 
     def without_rows(self) -> Profile:
-        """Return the form that is saved, with quantiles instead of sampled rows."""
+        """Return the form of a drift profile that is saved, with quantiles instead of sampled rows."""
         if self.values is None:
             return self
         values = dense(self.values.rows).astype(np.float64, copy=False)
@@ -128,19 +128,19 @@ class Profile:
 
     @property
     def n_points(self) -> int:
-        """The number of points, noise included."""
+        """The number of points of the period, noise included."""
         return int(self.counts[:, 0].sum())
 
     def by_cluster(self, *, typical: bool = False) -> FloatArray:
-        """Return counts, means and squares (3, k + 1, d) of all or only the typical members of each cluster."""
+        """Return counts, means and squares (3, k + 1, d) of all or only typical members of each cluster in a period."""
         return self.moments[0] if typical else _pool(self.moments)
 
     def overall(self) -> FloatArray:
-        """Return counts, means and squares (3, d) of all points."""
+        """Return counts, means and squares (3, d) of all points of a period."""
         return _pool(self.by_cluster().swapaxes(0, 1))
 
     def spread(self) -> FloatArray:
-        """Return the pooled standard deviation (d,) of each feature within clusters; over all points where it is 0."""
+        """Return the standard deviation (d,) of each feature within clusters in a period; overall where it is 0."""
         number, _, squares = self.by_cluster(typical=True)
         freedom = np.maximum(number - 1.0, 0.0).sum(axis=0)
         pooled = np.sqrt(squares.sum(axis=0) / np.maximum(freedom, 1.0))
@@ -158,21 +158,11 @@ def profile_rows(
     dates: Any = None,
     start: int = 0,
 ) -> Profile:
-    """Return the profile of a period, or of some of its rows; profiles of parts can be added.
+    """Return the drift profile of the rows X (n, d) of a period, which start at row ``start``; profiles can be added.
 
-    Parameters
-    ----------
-    fitted
-        The fitted object of a scorer: ``scorer.fitted_``.
-    X
-        (n, d) the rows, before the scorer's transformers.
-    result
-        Their scores, if known. With ``features`` as well, X is not transformed.
-    features, names, dates
-        (n, d) the columns to compare, (d,) their names, and (d,) whether each is a date, in days since 1970-01-01. By
-        default the numeric columns of X, in their own units.
-    start
-        The number of the first row within the whole period.
+    ``result`` has their scores, if known; with ``features`` as well, X is not transformed. ``features`` (n, d) are the
+    columns to compare with their ``names`` and whether they are ``dates``, in days since 1970-01-01; by default the
+    numeric columns of X.
     """
     if fitted.influence == Kernel("precomputed"):
         raise ValueError("comparing periods needs points, but influence='precomputed' has only their kernel values.")
@@ -206,7 +196,7 @@ def profile_rows(
 
 
 def _typicality(fitted: Fitted, points: PreparedInput) -> tuple[IntArray, FloatArray]:
-    """Return the cluster (n,) and the typicality (n,) of each point, without computing affinities."""
+    """Return the cluster (n,) and the typicality (n,) of each point of a period, without computing affinities."""
     located = fitted.locate(points.rows)
     codes = fitted.codes_of(points, located)
     distance, _ = distance_and_closeness(fitted.diagram, located, codes, fitted.specification.settings.threads)
@@ -215,12 +205,13 @@ def _typicality(fitted: Fitted, points: PreparedInput) -> tuple[IntArray, FloatA
 
 
 def _member_counts(fitted: Fitted) -> IntArray:
+    """Return the number of members (k,) of each cluster, which limits how precisely drift can tell atypical points."""
     assert fitted.members is not None
     return np.diff(fitted.members.value.starts)
 
 
 def _numbers(X: Any, names: AnyArray | None) -> Rows:
-    """Return X (n, d) as numbers in their own units, NaN for all other values."""
+    """Return the columns X (n, d) of a period as numbers in their own units, NaN for all other values."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         columns = [frame[name] for name in (frame.columns if names is None else names)]
@@ -237,7 +228,7 @@ def _numbers(X: Any, names: AnyArray | None) -> Rows:
 
 
 def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
-    """Return counts, means and squares (3, g, d) of features (n, d) by group (n,), ignoring NaN."""
+    """Return counts, means and squares (3, g, d) of a period's features (n, d) by group (n,), ignoring NaN."""
     parts = []
     for start in range(0, max(groups.size, 1), _BLOCK_ROWS):
         rows, group = dense(features[start : start + _BLOCK_ROWS]), groups[start : start + _BLOCK_ROWS]
@@ -251,7 +242,7 @@ def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
 
 
 def _pool(parts: FloatArray, axis: int = 1) -> FloatArray:
-    """Merge counts, means and squares of m sets of points (m, 3, ...); ``axis`` is the axis of the three."""
+    """Merge counts, means and squares of parts of a period (m, 3, ...); ``axis`` is the axis of the three."""
     number, mean, squares = np.moveaxis(parts, axis, 0)
     total = number.sum(axis=0)
     joint = (number * mean).sum(axis=0) / np.maximum(total, 1.0)
@@ -259,6 +250,7 @@ def _pool(parts: FloatArray, axis: int = 1) -> FloatArray:
 
 
 def _variance(moments: FloatArray) -> FloatArray:
+    """Return the variance from a period's counts, means and squares (3, ...)."""
     variance: FloatArray = moments[2] / np.maximum(moments[0] - 1.0, 1.0)
     return variance
 
@@ -267,7 +259,7 @@ def _variance(moments: FloatArray) -> FloatArray:
 
 
 class Change(NamedTuple):
-    """Values then and now, with intervals and p-values; all fields are arrays of the same shape."""
+    """Values of two periods, with intervals and p-values; all fields are arrays of the same shape."""
 
     then: FloatArray
     now: FloatArray
@@ -279,11 +271,11 @@ class Change(NamedTuple):
     """Probability of a change this far beyond the allowed one if nothing changed."""
 
     def adjusted(self, tests: int) -> Change:
-        """Return a copy with Bonferroni-corrected p-values."""
+        """Return the change between periods with Bonferroni-corrected p-values."""
         return self._replace(p=np.minimum(tests * self.p, 1.0))
 
     def at(self, *place: int) -> tuple[float, float, tuple[float, float]]:
-        """Return one value then and now, and the interval of the difference."""
+        """Return one value in both periods, and the interval of the difference."""
         then, now, low, high = (float(values[place]) for values in self[:4])
         return then, now, (low, high)
 
@@ -291,7 +283,7 @@ class Change(NamedTuple):
 def _test_changes(
     then: FloatArray, now: FloatArray, change: FloatArray, error: FloatArray, freedom: Any, allowed: tuple[Any, Any]
 ) -> Change:
-    """Test changes with Student's t distribution; changes within ``allowed`` do not count."""
+    """Test changes between periods with Student's t distribution; those within ``allowed`` do not count."""
     excess = np.maximum(np.maximum(change - allowed[1], allowed[0] - change), 0.0)
     half = stats.t.ppf(0.975, freedom) * error
     p = np.minimum(2.0 * stats.t.sf(excess / error, freedom), 1.0)
@@ -299,7 +291,7 @@ def _test_changes(
 
 
 def _compare_shares(then: AnyArray, now: AnyArray, n: tuple[Any, Any], allowed: tuple[Any, Any]) -> Change:
-    """Compare case counts among ``n`` points with the Agresti-Caffo interval; NaN without points."""
+    """Compare shares in two periods, counts among ``n`` points, with the Agresti-Caffo interval; NaN without points."""
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = ((cases + 1.0) / (total + 2.0) for cases, total in zip((then, now), n, strict=True))
         error = np.sqrt(a * (1.0 - a) / (n[0] + 2.0) + b * (1.0 - b) / (n[1] + 2.0))
@@ -308,7 +300,7 @@ def _compare_shares(then: AnyArray, now: AnyArray, n: tuple[Any, Any], allowed: 
 
 
 def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> Change:
-    """Compare counts, means and squares (3, ...) with Welch's test."""
+    """Compare counts, means and squares (3, ...) of two periods with Welch's test."""
     with np.errstate(invalid="ignore", divide="ignore"):
         first, second = _variance(then) / then[0], _variance(now) / now[0]
         error = np.sqrt(first + second)
@@ -321,7 +313,7 @@ def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> 
 
 
 class Moves(NamedTuple):
-    """Changes of the cluster means."""
+    """Changes of the cluster means between periods."""
 
     change: Change
     """(k, d) changes, with one p-value per feature."""
@@ -332,7 +324,7 @@ class Moves(NamedTuple):
 
 
 def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
-    """Compare cluster means, using only typical members in clusters ``near`` (k + 1,) a new group."""
+    """Compare cluster means of two periods, only of typical members in clusters ``near`` (k + 1,) a new group."""
     first, second = (
         np.where(near[:, None], profile.by_cluster(typical=True), profile.by_cluster()) for profile in (then, now)
     )
@@ -354,7 +346,7 @@ def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
 
 
 def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> Change:
-    """Compare the shares (k + 2,) of atypical points by cluster, in noise and overall; only an increase counts.
+    """Compare the shares (k + 2,) of atypical points in two periods, by cluster and overall; only a rise counts.
 
     Points of the fit are rarely atypical. If the first period has a smaller share than new members should have, the
     expected share replaces it; its precision is limited by the number of stored members.
@@ -376,7 +368,7 @@ def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> C
 
 
 def _compare_mix(then: Profile, now: Profile, new_points: AnyArray, allowed: float = 0.0) -> Change:
-    """Compare the shares (k + 2,) of clusters; ``new_points`` (k + 1,), in new groups, are not members now."""
+    """Compare the shares (k + 2,) of clusters in two periods; ``new_points`` (k + 1,), in new groups, do not count."""
     counts = then.counts[:, 0], now.counts[:, 0] - np.minimum(np.rint(new_points), now.counts[:, 0])
     first, second = (np.append(count, profile.n_points) for count, profile in zip(counts, (then, now), strict=True))
     small = np.minimum(_SMALL_SHARE, _SMALL_PART * first / first[-1]) + allowed
@@ -388,7 +380,7 @@ def _compare_mix(then: Profile, now: Profile, new_points: AnyArray, allowed: flo
 
 
 class Rescaling(NamedTuple):
-    """A linear change of all values of a feature: now = factor * then + offset."""
+    """A linear change of all values of a feature between periods: now = factor * then + offset."""
 
     factor: float = 1.0
     offset: float = 0.0
@@ -422,7 +414,7 @@ def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescalin
 
 
 def _candidates(before: FloatArray, after: FloatArray, spread: float) -> list[tuple[float, float]]:
-    """Return candidate factors and offsets that map one distribution to the other, the simplest first."""
+    """Return candidate factors and offsets that map a feature of one period to the other, the simplest first."""
     rounding = _ROUNDING * max(np.abs(before).max(), np.abs(after).max())
     widths = [float(np.abs(q[_MIDDLE] - np.median(q[_MIDDLE])).mean()) for q in (before, after)]
     sizes = [float(np.abs(q[_MIDDLE]).mean()) for q in (before, after)]
@@ -436,7 +428,7 @@ def _candidates(before: FloatArray, after: FloatArray, spread: float) -> list[tu
 
 
 def _ks_distance(first: FloatArray, second: FloatArray) -> float:
-    """Return a lower bound of the Kolmogorov-Smirnov distance between two distributions, from their quantiles (q,)."""
+    """Return a lower bound of the Kolmogorov-Smirnov distance between two periods, from quantiles (q,) of a feature."""
     rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     places = np.concatenate([first, second])
     distance = 0.0
@@ -447,7 +439,7 @@ def _ks_distance(first: FloatArray, second: FloatArray) -> float:
 
 
 class Group(NamedTuple):
-    """Atypical points that lie together."""
+    """A new group: atypical points of a period that lie together."""
 
     points: float
     """Number of points, estimated from the sample."""
@@ -496,7 +488,7 @@ def _find_groups(then: Profile, now: Profile) -> list[Group]:
 
 
 class DriftFinding(NamedTuple):
-    """A change that is larger than chance and large enough to matter."""
+    """A change between periods that is larger than chance and large enough to matter."""
 
     kind: str
     """"unit", "shifted", "new cluster", "vanished", "moved", "mix" or "atypical"."""
@@ -617,6 +609,7 @@ class PeriodComparison(CardMixin):
         return columns | {"moved": moved, "moved_by": moved_by}
 
     def _features(self, cluster: Any, n: int | None) -> list[dict[str, Any]]:
+        """Return the lines of :meth:`features`, the changes of features between periods."""
         labels = [str(label) for label in self.classes]
         named = {str(label) for finding in self.findings for label in finding.clusters} or set(labels)
         if cluster is not None:
@@ -643,6 +636,7 @@ class PeriodComparison(CardMixin):
         return f"Drifted: {count(len(self.findings), 'finding')}. {atypical}"
 
     def _card(self) -> Card:
+        """Return the card that displays the comparison of periods."""
         lines = [self.headline()]
         for finding in self.findings:
             p = "< 0.0001" if finding.p_value < 1e-4 else f"= {finding.p_value:.2g}"
@@ -725,18 +719,15 @@ def compare_periods(
 def compare_profiles(
     scorer: AffinityScorer | Model, then: Profile | None, now: Profile, *, level: float = 0.05
 ) -> PeriodComparison:
-    """Compare the profiles of two periods; see :func:`allegiance.drift.compare_periods`.
+    """Compare the profiles of two periods.
 
     Parameters
     ----------
-    scorer
-        A fitted scorer, or a model for tables.
-    then
-        The profile of the first period; None uses the baseline from ``keep_baseline``.
-    now
-        The profile of the second period, not one from a file, which has no sampled rows.
-    level
-        The probability of at least one finding if nothing changed.
+    scorer, level
+        As in :func:`compare_periods`.
+    then, now
+        The profiles of the periods. For ``then``, None uses the baseline from ``keep_baseline``; ``now`` cannot come
+        from a file, which has no sampled rows.
     """
     fitted = _fitted(scorer)
     then = fitted.baseline if then is None else then
@@ -779,7 +770,7 @@ def compare_profiles(
 
 
 def _fitted(scorer: AffinityScorer | Model) -> Fitted:
-    """Return the fitted object of a scorer or model."""
+    """Return the fitted object of the scorer or model that labels both periods."""
     inner: Any = getattr(scorer, "scorer", scorer)
     check_is_fitted(inner)
     fitted: Fitted = inner.fitted_
@@ -896,22 +887,23 @@ def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> lis
 
 
 def _label(classes: AnyArray, number: int) -> Any:
-    """Return the label of a cluster; -1 for noise."""
+    """Return the label of a cluster in drift findings; -1 for noise."""
     label = classes[number] if number < classes.size else -1
     return label.item() if isinstance(label, np.generic) else label
 
 
 def _value(profile: Profile, i: int, value: float) -> str:
-    """Return a feature value as text, dates in ISO format."""
+    """Return a feature value of a period as text, dates in ISO format."""
     return str(np.datetime64(round(value), "D")) if profile.dates[i] else f"{value:.4g}"
 
 
 def _average(profile: Profile, i: int, then: float, now: float, name: str = "") -> str:
+    """Return the average of a feature in both periods, in parentheses."""
     return f"({name} from {_value(profile, i, then)} to {_value(profile, i, now)} on average)".replace("( ", "(")
 
 
 def _shifts(profile: Profile, shift: FloatArray) -> str:
-    """Return the features with the largest changes, in standard deviations, as text."""
+    """Return the features with the largest changes between periods, in standard deviations, as text."""
     order = np.argsort(-np.abs(shift), kind="stable")[:3]
     large = [i for i in order if abs(shift[i]) >= max(_SMALL_MOVE, abs(shift[order[0]]) / 5)]
     return ", ".join(f"{profile.names[i]} {shift[i]:+.1f} sd" for i in large)

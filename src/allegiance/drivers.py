@@ -162,6 +162,7 @@ class Drivers(CardMixin):
         return plot_shares(self, ax)
 
     def _card(self) -> Card:
+        """Return the card that displays the drivers."""
         top = list(self.shares.items())[:10]
         head, *lines = self.lines(most=12)
         return Card(
@@ -248,7 +249,7 @@ def drivers(
 
 @dataclass
 class _Feature:
-    """One column of the user's data and its columns in the matrix."""
+    """One column of the user's data that may be a driver, and its columns in the matrix."""
 
     name: str
     kind: str  # "number", "date" or "category"
@@ -259,6 +260,7 @@ class _Feature:
 
     @property
     def places(self) -> slice:
+        """The columns of the matrix that belong to the user's column."""
         return slice(self.at, self.at + max(len(self.categories), 1))
 
 
@@ -290,6 +292,7 @@ class _Features:
             one.is_counter |= bool(dates or years or seconds)
 
     def _range(self, column: _Feature) -> float:
+        """Return the range of a column in the user's unit, to find drivers that are years."""
         return float(np.ptp(self.matrix[:, column.at]) * self.spread[column.at])
 
     @cached_property
@@ -347,7 +350,7 @@ class _Features:
 def _features(
     data: Any, plan: Any, names: Iterable[str] | None, labels: AnyArray, scale: bool | None
 ) -> tuple[_Features, IntArray]:
-    """Return the features of data in any form, and the numbers (m,) of the usable rows."""
+    """Return the candidate drivers from data in any form, and the numbers (m,) of the usable rows."""
     n_rows = labels.size
     usable = np.arange(n_rows)
     if plan is not None:
@@ -371,7 +374,7 @@ def _features(
 
 
 def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
-    """Return the columns of a table plan, with the missing values of the plan's table."""
+    """Return the columns of a table plan as candidate drivers, with the missing values of the plan's table."""
     columns, at = [], 0
     for column in plan.features:
         # In a column of 1 and blank, blank means no.
@@ -384,7 +387,7 @@ def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
 
 
 def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _Features:
-    """Return the columns of an array or a sparse matrix, by default named x0, x1, ..."""
+    """Return the columns of an array or a sparse matrix as candidate drivers, by default named x0, x1, ..."""
     matrix = data.tocsr() if is_sparse(data) else np.asarray(data, dtype=np.float64)
     if matrix.ndim != 2:
         raise ValueError(f"data must be 2-D, got shape {matrix.shape}.")
@@ -398,7 +401,7 @@ def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _
 
 
 def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Features:
-    """Return the columns of a frame: numbers, dates in days, and one-hot encoded categories.
+    """Return the columns of a frame as candidate drivers: numbers, dates in days, and one-hot encoded categories.
 
     Other columns, and columns that repeat the labels, are left out.
     """
@@ -543,7 +546,7 @@ def _condition(
 
 
 def _between(low: float, high: float, kind: str) -> str:
-    """Return the shortest number or date in [low, high), close to the middle, as text."""
+    """Return the shortest number or date in [low, high), close to the middle, as text of the drivers' rule."""
     middle = (low + high) / 2
     if kind == "date":
         day = np.floor(middle)
@@ -557,7 +560,7 @@ def _between(low: float, high: float, kind: str) -> str:
 
 
 def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[int]]:
-    """Return groups of columns with the same information as the first of their group, by position.
+    """Return groups of columns with the same information, by position: drivers that count twice.
 
     Parameters
     ----------
@@ -594,6 +597,7 @@ def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[in
 
 
 def _entropy(codes: IntArray) -> float:
+    """Return the entropy of category codes, by which duplicate drivers are found."""
     counts = np.unique(codes, return_counts=True)[1] / codes.size
     return float(-(counts * np.log(counts)).sum())
 
@@ -644,7 +648,9 @@ def _flags(
         and not any(flag.kind == "one column" for flag in flags)
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
-        flags.append(Finding("short rule", used, f"{text} ({join_names(used)}); the others hardly matter.", drop(used)))
+        strongest = max(used, key=lambda name: shares[name])
+        text = f"{text} ({join_names(used)}); the others hardly matter."
+        flags.append(Finding("short rule", used, text, drop([strongest])))
     for group in copies:
         # Time is the first one to drop.
         names = tuple(sorted((name for name in by_name if name in group), key=lambda name: is_time[name]))
@@ -668,10 +674,10 @@ def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[
 
 
 def duplicates_text(names: Sequence[str]) -> str:
-    """Return a sentence about columns with the same information."""
+    """Return a sentence about drivers with the same information."""
     first, *others = (join_names([name]) for name in names)
-    verb, times = ("says", "twice") if len(others) == 1 else ("say", f"{len(names)} times")
-    return f"{join_names(others, 4)} {verb} nearly the same as {first}, so this information counts {times}."
+    verb, times = ("repeats", "twice") if len(others) == 1 else ("repeat", f"{len(names)} times")
+    return f"{join_names(others, 4)} nearly {verb} {first}, so this information counts {times}."
 
 
 def quote_option(option: str, names: Iterable[str]) -> str:
@@ -682,6 +688,7 @@ def quote_option(option: str, names: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Return column names of a remedy for the shell, quoted if needed."""
     if re.fullmatch(r"[\w,.+-]+", text):
         return text
     return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'

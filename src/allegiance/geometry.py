@@ -155,7 +155,7 @@ def check_scaling(A: ArrayLike) -> None:
 
 
 def _solve(cost: FloatArray, bounds: Any, **constraints: Any) -> tuple[int, FloatArray]:
-    """Minimise ``cost @ x``; return the status of linprog, zero if solved, and x, empty if there is none."""
+    """Minimize ``cost @ x``; return the status of linprog, zero if solved, and x, empty if there is none."""
     from scipy.optimize import linprog
 
     answer = linprog(cost, bounds=bounds, method="highs", options=_OPTIONS, **constraints)
@@ -194,7 +194,7 @@ def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
 
 
 def _ball_step(normals: FloatArray, slack: FloatArray) -> FloatArray:
-    """Maximise t over (step, t) with normals @ step + t <= slack; no step if that cannot be solved."""
+    """Maximize t over (step, t) with normals @ step + t <= slack; no step if that cannot be solved."""
     m, d = normals.shape
     near = np.minimum(slack, _FAR_SLACK)
     cost, bounds = np.append(np.zeros(d), -1.0), [(None, None)] * d + [(None, 2.0 * max(1.0, float(near.max())))]
@@ -253,7 +253,7 @@ def _inner_point(normals: FloatArray, offsets: FloatArray, *, flat: bool = False
         raise ValueError("A y <= b has no solution: the polytope is empty. Check the signs of A and b.")
     if radius == 0 and not flat:
         raise ValueError(
-            "The polytope A y <= b is flat: it has no interior, since some rows leave no room between them. "
+            "The polytope A y <= b is flat: it has no interior, because some rows leave no room between them. "
             "Sample it in the coordinates of its own plane, or enlarge b."
         )
     if not is_bounded(normals):
@@ -338,8 +338,8 @@ def sample_polytope(
     burn_in
         Steps to walk before the first point may be kept. By default ``500 + 10 * d**2``.
     thin
-        Keep every ``thin``-th step. The walk goes in linear coordinates in which the polytope is about as wide in every
-        direction. There points are correlated over about d**2 steps along random directions and a third of that
+        Keep every ``thin``-th step. The walk uses linear coordinates in which the polytope is about equally wide in
+        every direction. There points are correlated over about d**2 steps along random directions and a third of that
         along coordinates; those further apart are nearly independent.
     directions
         ``"random"`` walks along directions uniform on the sphere, ``"coordinate"`` along the axes in turn.

@@ -145,6 +145,7 @@ def rand_distance(labels_a: Any, labels_b: Any) -> float:
 
 
 def _length(labels: Any, name: str) -> int:
+    """Return the number of labels of a clustering; TypeError if it has no length."""
     try:
         return len(labels)
     except TypeError as error:
@@ -152,7 +153,7 @@ def _length(labels: Any, name: str) -> int:
 
 
 def check_codes(labels: Any, n_rows: int, name: str) -> IntArray:
-    """Return cluster numbers (n,), -1 for noise; messages about bad labels mention ``name``."""
+    """Return the cluster numbers (n,) of a clustering to compare, -1 for noise; errors name the argument."""
     try:
         checked = Labels.of(labels, n_rows)
         if not checked.classes.size:
@@ -163,7 +164,7 @@ def check_codes(labels: Any, n_rows: int, name: str) -> IntArray:
 
 
 def separate_noise(codes: IntArray) -> IntArray:
-    """Return cluster numbers (n,) in which each row of noise is a cluster of its own."""
+    """Return cluster numbers (n,) for distances between clusterings: each row of noise is a cluster of its own."""
     noise = np.flatnonzero(codes < 0)
     separate = codes.copy()
     separate[noise] = codes.max(initial=-1) + 1 + np.arange(noise.size)
@@ -171,7 +172,7 @@ def separate_noise(codes: IntArray) -> IntArray:
 
 
 def one_hot(codes: IntArray) -> Any:
-    """Return the CSR matrix (n, k) with a 1 for the cluster of each row; rows of noise are empty."""
+    """Return the memberships of a clustering as CSR (n, k), a 1 for the cluster of each row; noise rows are empty."""
     member = codes >= 0
     pointers = np.concatenate([[0], np.cumsum(member)])
     shape = (codes.size, int(codes.max(initial=-1)) + 1)
@@ -179,7 +180,7 @@ def one_hot(codes: IntArray) -> Any:
 
 
 def _memberships(labels: Any, n_rows: int, name: str) -> Any:
-    """Return labels (n,) or memberships (n, k) as CSR (n, k); each row of noise is a cluster, empty clusters go."""
+    """Return labels (n,) or memberships (n, k) of a clustering as CSR (n, k); noise rows are clusters."""
     if np.ndim(labels) != 2:
         return one_hot(separate_noise(check_codes(labels, n_rows, name)))
     values = real_array(name, labels, 2)
@@ -225,7 +226,7 @@ class Pool(NamedTuple):
 
 
 def lift_kernel(kernel: Any, X: Rows) -> Kernel:
-    """Return the kernel that a user means, with a bandwidth chosen by the rows of X (n, d) if none is given."""
+    """Return the kernel that lifts clusters, with a bandwidth chosen by the rows of X (n, d) if none is given."""
     resolved = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
     if not callable(resolved.name):
         check_choice(resolved.name, "kernel", (*_LIFTING_KERNELS, "a function k(X, Y)"))
@@ -241,7 +242,7 @@ def lift_kernel(kernel: Any, X: Rows) -> Kernel:
 
 
 def median_distance(X: Rows, metric: str) -> float:
-    """Return the median distance between rows, or between those that differ; of 1,000 rows if there are more."""
+    """Return the median distance between rows, the bandwidth of a lift's kernel; of 1,000 rows if there are more."""
     rows = X
     if X.shape[0] > _SAMPLE:
         rows = X[np.sort(stream(0, *b"median distance").permutation(X.shape[0])[:_SAMPLE])]
@@ -263,7 +264,7 @@ def median_distance(X: Rows, metric: str) -> float:
 
 @dataclass(frozen=True)
 class _FeatureSums:
-    """Sums of explicit features, whose inner products are approximately a kernel."""
+    """Lifts of clusters as sums of explicit features, whose inner products are approximately a kernel."""
 
     transformer: Any
     """Fitted; it turns rows (n, d), dense or CSR, into dense features (n, f)."""
@@ -347,13 +348,14 @@ def lift_clusters(
 
 
 def _lengths(squares: FloatArray) -> FloatArray:
+    """Return the lengths of lifts from their squares; ValueError if one is zero."""
     if not (squares > 0).all():
         raise ValueError("kernel maps a point or a cluster to zero: k(x, x) must be positive.")
     return np.sqrt(squares)
 
 
 def transport_cost(cost: FloatArray, source: FloatArray, target: FloatArray) -> float:
-    """Return the least mean cost (a, b) of moving positive masses ``source`` (a,) to ``target`` (b,), of equal sum."""
+    """Return the transport cost of LiftEMD: the least mean cost (a, b) of moving masses (a,) to (b,) of equal sum."""
     from scipy.optimize import linprog
 
     leaving = sp.kron(sp.eye_array(source.size), np.ones((1, target.size)))

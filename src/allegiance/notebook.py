@@ -51,12 +51,12 @@ _STYLE = """
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural if needed."""
+    """Return a number with its noun for cards and messages, in the plural if needed."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def element(tag: str, *children: Element | str, **attributes: object) -> Element:
-    """Return an HTML or SVG element; text is escaped.
+    """Return an HTML or SVG element of a card; text is escaped.
 
     An underscore in an attribute name becomes a hyphen; a trailing one, as in ``class_``, is dropped.
     """
@@ -72,12 +72,12 @@ def element(tag: str, *children: Element | str, **attributes: object) -> Element
 
 
 def markup(root: Element) -> str:
-    """Return an element as HTML."""
+    """Return an element of a card as HTML."""
     return tostring(root, encoding="unicode", method="html")
 
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
-    """Return the lines of a table; columns are right-aligned except those named in ``left``."""
+    """Return the lines of a card's table; columns are right-aligned except those named in ``left``."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     return [
         "  ".join(
@@ -150,6 +150,7 @@ class Card:
         return markup(card)
 
     def _table(self) -> Element:
+        """Return the table of the card as HTML."""
         head = element("tr", *(self._cell("th", name, name) for name in self.headings))
         body = [
             element("tr", *(self._cell("td", name, cell) for name, cell in zip(self.headings, row, strict=True)))
@@ -158,6 +159,7 @@ class Card:
         return element("table", element("thead", head), element("tbody", *body))
 
     def _cell(self, tag: str, name: str, content: Cell) -> Element:
+        """Return a cell of the card's table as HTML."""
         left = {"style": "text-align: left"} if name in self.words or isinstance(content, Element) else {}
         return element(tag, content, **left)
 
@@ -166,17 +168,19 @@ class CardMixin:
     """Base class of objects that are displayed as a card."""
 
     def _card(self) -> Card:
+        """Return the card that displays this object."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self._card().text()
 
     def _repr_html_(self) -> str:
+        """Return the card as HTML, for notebooks."""
         return self._card().html()
 
 
 def fitted_facts(fitted: Fitted) -> dict[str, str]:
-    """Return facts about a fitted object by name."""
+    """Return the facts of a fitted object's card by name."""
     specification, n_features = fitted.specification, fitted.columns.n_features
     labels = ", ".join(str(label) for label in fitted.classes[:_MOST_LABELS])
     more = f" and {fitted.classes.size - _MOST_LABELS} more" if fitted.classes.size > _MOST_LABELS else ""
@@ -203,7 +207,7 @@ def fitted_html(fitted: Fitted) -> str:
 
 
 def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
-    """Return a bar divided into colored parts, from good to bad; empty if all are 0."""
+    """Return a bar of a card divided into colored parts, from good to bad; empty if all are 0."""
     total = sum(parts.values())
     bar = _svg(width, 10.0, ", ".join(f"{name} {value:g}" for name, value in parts.items()))
     start = 0.0
@@ -216,7 +220,7 @@ def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
 
 
 def histogram_picture(counts: IntArray, name: str) -> Element:
-    """Draw a histogram of numbers in [0, 1] from its counts; bins below one half are red."""
+    """Draw a card's histogram of numbers in [0, 1] from its counts; bins below one half are red."""
     bins = counts.size
     width, height = 240.0, 52.0
     picture = _svg(width, height + 16.0, f"distribution of {name}: {', '.join(str(count) for count in counts)}")
@@ -235,10 +239,11 @@ def histogram_picture(counts: IntArray, name: str) -> Element:
 
 
 def _svg(width: float, height: float, title: str) -> Element:
+    """Return an empty SVG picture of a card with an accessible title."""
     size = {"width": _px(width), "height": _px(height), "viewBox": f"0 0 {_px(width)} {_px(height)}"}
     return element("svg", element("title", title), role="img", **size)
 
 
 def _px(value: float) -> str:
-    """Return a length in pixels with two decimals."""
+    """Return a length in a card's picture in pixels with two decimals."""
     return f"{float(value):.2f}".rstrip("0").rstrip(".")

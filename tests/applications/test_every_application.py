@@ -74,7 +74,7 @@ BAD_SETTINGS = {
         *bad("clusterings", [KMeans], kind=TypeError, says=r"clusterings\['KMeans'\]"),
         *bad("clusterings", {"a": [0, 1]}, says=r"clusterings \(a\)"),
         *bad("clusterings", [[-1] * 300], says="no cluster"),
-        *bad("clusterings", [DBSCAN().fit([[0.0], [1.0]])], says="fitted to other data"),
+        *bad("clusterings", [DBSCAN().fit([[0.0], [1.0]])], says="fitted to data other than"),
         *bad("method", "ward"),
         *bad("kernel", "linear"),
         *bad("kernel", Kernel("rbf", gamma=-1), says="gamma of Kernel"),

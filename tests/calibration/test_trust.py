@@ -203,6 +203,7 @@ class TestWhatIsRepeated:
             result = trust(X, labels, n_resamples=4)
         assert len(warned) == 1
         assert "None of the built-in clusterers" in str(result)
+        assert "--" not in str(warned[0].message)  # options are for the command line
         assert np.diff(result.replication_interval) > 0.4
 
     @pytest.mark.parametrize("shape", ["blobs", "moons"])

@@ -207,7 +207,7 @@ def by_batch(cells, batches):
         (lambda a: al.trust(a, "leiden", n_pcs=9), ValueError, "n_pcs must be from 1 to 3"),
         (lambda a: al.trust(a, "leiden", clusterer="louvain"), TypeError, "clusterer must be a clusterer"),
         (lambda a: al.trust(a, "leiden", batch_key="donor"), KeyError, "batch_key='donor' is not in adata.obs"),
-        (lambda a: by_batch(a, "a"), ValueError, r"adata.obs\['batch'\] has one batch only"),
+        (lambda a: by_batch(a, "a"), ValueError, r"adata.obs\['batch'\] has only one batch"),
         (lambda a: by_batch(a, [None, *"ab" * 44, "b"]), ValueError, r"adata.obs\['batch'\] has missing values"),
         (lambda a: al.report(a, "leiden", basis="tsne"), KeyError, "basis='tsne' is not in adata.obsm"),
     ],

@@ -136,7 +136,7 @@ def test_a_bad_cell_is_named_with_file_and_row(parts, tmp_path):
     model = ["--model", tmp_path / "m.model"]
     for way in ("--stream", "--in-memory"):
         text = call("score", parts, *model, way, "-o", tmp_path / "out.csv", code=1).stderr
-        assert "1.parquet, row 17: column 'a' holds 'oops', which is not a number" in text
+        assert "1.parquet, row 17: column 'a' contains 'oops', which is not a number" in text
         assert text.rstrip().endswith("or pass --missing a=oops.")
     text = call("score", tmp_path / "bad.csv", *model, "-o", tmp_path / "out.csv", code=1).stderr
     assert "bad.csv, line 19" in text

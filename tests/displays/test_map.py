@@ -127,9 +127,11 @@ def test_a_map_of_a_result(blobs, rng):
     frame = display.frame()
     np.testing.assert_array_equal(frame["trust"], result.trust)
     assert [len(artist.get_offsets()) for artist in display.points_][-1] == 5
-    # Principal axes turn the data, so that distances stay.
-    lengths = np.linalg.norm(frame[["x", "y"]].to_numpy() - frame[["x", "y"]].to_numpy()[0], axis=1)
-    np.testing.assert_allclose(lengths, np.linalg.norm(X - X[0], axis=1))
+    # Two columns, such as a UMAP embedding, are drawn as they are; principal axes of three turn the data.
+    np.testing.assert_allclose(frame[["x", "y"]], X)
+    flat = np.column_stack([X, np.zeros(160)])
+    turned = affinity(flat, y, influence="euclidean").plot.map(flat).position
+    np.testing.assert_allclose(np.linalg.norm(turned - turned[0], axis=1), np.linalg.norm(X - X[0], axis=1))
     places = rng.normal(size=(160, 2))
     np.testing.assert_array_equal(result.plot.map(projection=places).frame()[["x", "y"]], places)
     np.testing.assert_array_equal(result.plot.map(which=2).frame()["affinity_2"], result.affinity[:, 2])

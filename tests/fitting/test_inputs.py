@@ -31,7 +31,7 @@ NUMBERS = [1.0, 2.0, 8.0, 9.0]
 )
 @pytest.mark.parametrize("call", [affinity, trust, lambda X, _: ActiveKMeans(2).fit(X)])
 def test_the_column_is_named_with_what_to_do(kind, column, values, says, call):
-    with pytest.raises((TypeError, ValueError), match=f"X (holds|has) {says}"):
+    with pytest.raises((TypeError, ValueError), match=f"X (contains|has) {says}"):
         call(kind({"n": NUMBERS, column: values}), LABELS)
 
 

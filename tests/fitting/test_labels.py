@@ -163,14 +163,14 @@ class TestRows:
         fitted = AffinityScorer().fit(self.FRAME, self.LABELS).fitted_
         result = fitted.score(self.FRAME, labels=self.LABELS.iloc[::-1])
         np.testing.assert_array_equal(result.label, [0, 0, 1, 1])
-        with pytest.raises(ValueError, match="labels has another index than X"):
+        with pytest.raises(ValueError, match="labels and X have different indexes"):
             fitted.score(self.FRAME.iloc[:2], labels=self.LABELS.iloc[2:])
 
     @pytest.mark.parametrize(
         "index", [range(4), ["w", "x", "y", "v"], ["w", "w", "y", "z"]], ids=["range", "another row", "a row twice"]
     )
     def test_a_series_of_other_rows_is_refused(self, index):
-        with pytest.raises(ValueError, match=r"labels has another index than X.*labels\.to_numpy\(\)"):
+        with pytest.raises(ValueError, match=r"labels and X have different indexes.*labels\.to_numpy\(\)"):
             affinity(self.FRAME, pd.Series([0, 0, 1, 1], index=index))
 
     def test_the_same_index_with_duplicates_is_taken_as_it_is(self):

@@ -195,16 +195,16 @@ def test_a_later_table_is_read_as_the_first_one_was(tmp_path):
     assert "price (1)" in output
     for text, message in (
         ("x\n1\n", "'code', 'price'"),
-        ("x,price,code\nlots,1,1\n", "'x' should hold numbers.*'lots'"),
+        ("x,price,code\nlots,1,1\n", "'x' should contain numbers.*'lots'"),
         ("x,price,code\n", "no rows"),
     ):
         (tmp_path / "wrong.csv").write_text(text)
         with pytest.raises(TableError, match=message):
             plan.check(open_table(tmp_path / "wrong.csv"))
     for values, message in (
-        ({"code": ["1"], "price": ["free"], "x": [1]}, "'price' holds 'free', which is not a number"),
+        ({"code": ["1"], "price": ["free"], "x": [1]}, "'price' contains 'free', which is not a number"),
         ({"price": ["free"], "x": [1]}, "no column 'code'"),
-        ({"code": ["1"], "price": [1], "x": [[1]]}, "'x' holds numbers in the plan, but here list"),
+        ({"code": ["1"], "price": [1], "x": [[1]]}, "'x' contains numbers in the plan, but list"),
     ):
         with pytest.raises(TableError, match=message):
             plan.matrix(pa.table(values))

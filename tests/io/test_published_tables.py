@@ -59,7 +59,7 @@ def people() -> list[list[str]]:
 
 
 EXPECTED = {
-    "BankChurners": (clients, ["Left out 1 row (text in columns of numbers): line 2.", "Bayes_2 says nearly the same"]),
+    "BankChurners": (clients, ["Left out 1 row (text in columns of numbers): line 2.", "Bayes_2 nearly repeats"]),
     "AirQuality": (air, ["-200 counts as missing in CO", "Left out 9 rows (empty)", "Left out unnamed: no values."]),
     "election": (election, [f"Left out 1 row (total): line {N + 2}.", "Left out D: more than 80% missing."]),
     "brewers": (brewers, ["Left out 14 rows (without numbers)", f"Left out 1 row (total): line {N + 3}."]),
@@ -74,11 +74,11 @@ EXPECTED = {
         lambda: frame(
             survived=(X > 50) * 1, alive=np.where(X > 50, "yes", "no"), deck=["C", "D", *[""] * 8] * 30, fare=Y
         ),
-        ["alive says nearly the same as survived", "deck"],
+        ["alive nearly repeats survived", "deck"],
     ),
     "wholesale": (
         wholesale,
-        ["possibly codes of categories: Channel, Region", "Left out notes: more than 80% missing"],
+        ["possibly category codes: Channel, Region", "Left out notes: more than 80% missing"],
     ),
     "adult": (people, ["the first line looks like data"]),
     "credit cards": (

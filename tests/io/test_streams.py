@@ -263,7 +263,7 @@ def test_one_warning_for_all_batches(data, table, tmp_path):
     ("settings", "says"),
     [
         ({"columns": ["a", "b"]}, "2 features, but AffinityScorer is expecting 6"),
-        ({"columns": ["id"]}, "column 'id' holds .* not a number"),
+        ({"columns": ["id"]}, "column 'id' contains .* not a number"),
         ({"keep": ["nothing"]}, "no column 'nothing'"),
         ({"labels": "nothing"}, "no column 'nothing'"),
         ({"sink": "points.parquet", "force": True}, "is an input"),

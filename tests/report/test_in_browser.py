@@ -542,7 +542,7 @@ def test_a_large_page_is_a_density_with_exact_counts(reader, tmp_path):
 @SLOW
 def test_scaled_counts_where_the_page_holds_a_sample(reader, tmp_path, scene, monkeypatch):
     for name, limit in (("POINTS", 100), ("LISTED", 20), ("DOUBTFUL", 20), ("FIRM", 40)):
-        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", limit)
+        monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", limit)
     reader.open(scene.result.report(tmp_path / "sample.html", scene.X))
     assert "a random sample of" in reader.text("#shown-note")
     reader.click("[data-cluster='0']")

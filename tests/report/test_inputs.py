@@ -26,7 +26,7 @@ def result():
     [
         (np.ones((3, 2)), None, "X has 3 rows but the result has 4 points"),
         (np.full((4, 2), np.nan), None, "X"),
-        ([["a"]] * 4, None, "X holds text in column 0"),
+        ([["a"]] * 4, None, "X contains text in column 0"),
         (np.ones(4), None, "X|2D"),
         (np.ones((4, 2)), ["a"], "feature_names has 1 entries but X has 2 columns"),
         (None, ["a"], "feature_names names the columns of X"),

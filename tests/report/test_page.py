@@ -264,8 +264,8 @@ def test_a_result_of_the_largest_affinities_only(rng):
 
 
 def test_images_and_texts_beyond_the_budget_are_left_out_and_said_so(make_result, rng, monkeypatch):
-    monkeypatch.setattr("allegiance.report._data.IMAGE_BUDGET", 4_000)
-    monkeypatch.setattr("allegiance.report._data.TEXT_BUDGET", 200)
+    monkeypatch.setattr("allegiance.report._points.IMAGE_BUDGET", 4_000)
+    monkeypatch.setattr("allegiance.report._points.TEXT_BUDGET", 200)
     result = make_result(rng.dirichlet(np.ones(3), 40))
     texts = [f"document {row}" for row in range(40)]
     page = page_of(result, images=rng.random((40, 8, 8)), texts=texts)
@@ -479,7 +479,7 @@ def test_exports_say_what_they_contain(customers, monkeypatch):
     table = table.assign(remark=[f"{i} " + "word " * 300 for i in range(300)])
     assert "all 300 rows; texts are cut at 1,000 characters." in page_of(result, X, data=table).text
     for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
-        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 20)
+        monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", 20)
     text = page_of(result, X, data=table).text
     assert re.search(r"has the \d+ rows on this page, a sample of 300; texts are cut at", text)
 

@@ -399,6 +399,14 @@ class TestReview:
 
 
 class TestByCluster:
+    def test_a_cluster_of_one_row_has_no_interval(self):
+        X, labels = data()
+        result = trust(np.vstack([X, [[90.0] * 3]]), np.append(labels, 7), n_resamples=4)
+        table = result.by_cluster().set_index("cluster")
+        assert np.isnan(table.loc[7, ["replication_low", "replication_high"]].astype(float)).all()
+        (line,) = [line for line in str(result).splitlines() if line.startswith("7 ")]
+        assert "(" not in line
+
     @each_table
     def test_each_figure_by_hand(self, kind):
         result = example(kind)

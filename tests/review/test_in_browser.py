@@ -117,7 +117,7 @@ def test_a_server_that_ends_is_told_and_nothing_is_taken_as_kept(reader, serving
 @SLOW
 def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatch):
     for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
-        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
+        monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", 10)
     review = serving()
     reader.open(review.url)
     missing = min(set(range(240)) - set(reader.rows("allegianceReport.table.order('row')")))
@@ -149,7 +149,7 @@ def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatc
 @SLOW
 def test_texts_outside_of_the_page_are_searched(reader, serving, monkeypatch):
     for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
-        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
+        monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", 10)
     texts = [f"document number {row}, of many" for row in range(240)]
     review = serving(texts=texts)
     reader.open(review.url)

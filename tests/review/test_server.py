@@ -215,7 +215,7 @@ def test_a_record_is_complete(calm, scored):
 
 def test_points_that_are_not_on_the_page_are_found(serving, monkeypatch):
     for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
-        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
+        monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", 10)
     review = serving()
     client = Client(review)
     _, _, page = client.ask("GET", f"/?token={review.token}")

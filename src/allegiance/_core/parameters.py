@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -19,6 +19,7 @@ class Parameters:
     #: The name in its registry, if any.
     registered_as: ClassVar[str | None] = None
     _by_name: ClassVar[dict[str, type[Parameters]]] = {}
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -39,7 +40,7 @@ class Parameters:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` also nested ones, as ``outer__inner``."""
-        params = {field.name: getattr(self, field.name) for field in _parameters(self)}
+        params = {field.name: getattr(self, field.name) for field in fields(self)}
         if deep:
             for name, value in list(params.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
@@ -48,7 +49,7 @@ class Parameters:
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters in place and return the object. scikit-learn's searches call it on clones."""
-        known = {field.name for field in _parameters(self)}
+        known = {field.name for field in fields(self)}
         for name, value in params.items():
             outer, _, inner = name.partition("__")
             if outer not in known:
@@ -71,7 +72,7 @@ class Parameters:
     def __repr__(self) -> str:
         """Return the call with all parameters that differ from their defaults."""
         arguments = []
-        for field in _parameters(self):
+        for field in fields(self):
             value = getattr(self, field.name)
             if field.default is MISSING:
                 arguments.append(_brief(value))
@@ -80,11 +81,8 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(arguments)})"
 
 
-def _parameters(owner: Parameters) -> list[Any]:
-    return [field for field in fields(owner) if field.init]  # type: ignore[arg-type]
-
-
 def _equal(first: Any, second: Any) -> bool:
+    """Return whether two values of a parameter are equal, arrays and estimators included."""
     if isinstance(first, np.ndarray | list | tuple) or isinstance(second, np.ndarray | list | tuple):
         return type(first) is type(second) and np.array_equal(first, second)
     if hasattr(first, "get_params") and type(first) is type(second):
@@ -94,11 +92,13 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _equal_params(first: Any, second: Any) -> bool:
+    """Return whether two objects have equal parameters."""
     mine, theirs = first.get_params(deep=False), second.get_params(deep=False)
     return all(_equal(value, theirs[name]) for name, value in mine.items())
 
 
 def _brief(value: Any) -> str:
+    """Return a parameter value for the repr; large arrays by their shape."""
     if isinstance(value, np.ndarray) and value.size > 4:
         return f"array of shape {value.shape}"
     return getattr(value, "__name__", None) or repr(value.item() if isinstance(value, np.generic) else value)
@@ -107,14 +107,14 @@ def _brief(value: Any) -> str:
 Kind = TypeVar("Kind", bound=Parameters)
 
 
-class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
+class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
     """Factories by name, such as "kl" for ``KL``; messages name ``argument`` and list ``first`` first."""
 
     def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
+        super().__init__()
         self.argument = argument
         self.base: type[Kind] = base
         self.first = first
-        self._makers: dict[str, Callable[..., Kind]] = {}
 
     def register(self, name: str) -> Callable[[type[Kind]], type[Kind]]:
         """Return a decorator that registers a class as ``name``."""
@@ -128,53 +128,39 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
 
     def add(self, name: str, maker: Callable[..., Kind]) -> None:
         """Register a factory as ``name``."""
-        if name in self._makers:
+        if name in self:
             raise ValueError(f"{self.argument} {name!r} is registered already.")
-        self._makers[name] = maker
-
-    def __getitem__(self, name: str) -> Callable[..., Kind]:
-        return self._makers[name]
+        self[name] = maker
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the registered names, ``first`` first."""
-        return iter(sorted(self._makers, key=lambda name: name != self.first))
-
-    def __len__(self) -> int:
-        return len(self._makers)
+        return iter(sorted(self.keys(), key=lambda name: name != self.first))
 
     def resolve(self, value: Any) -> Kind:
         """Return the checked object for a name, or the checked object itself."""
         if isinstance(value, str):
-            value = self._by_name(value)
+            maker = self.get(value)
+            if maker is None:
+                raise ValueError(f"{self.argument} must be one of {self.choices()}, got {value!r}.")
+            if missing := ", ".join(required(maker)):
+                call = f"{getattr(maker, '__name__', value)}({missing})"
+                raise ValueError(f"{self.argument}={value!r} needs {missing}: pass {call}.")
+            value = maker()
         if not isinstance(value, self.base):
+            example = getattr(self[next(iter(self))], "__name__", self.first)
             raise TypeError(
-                f"{self.argument} must be one of {self.choices()}, or an object such as "
-                f"{self._example()}, got {value!r}."
+                f"{self.argument} must be one of {self.choices()}, or an object such as {example}(), got {value!r}."
             )
         value.check()
         return value
 
-    def _by_name(self, name: str) -> Kind:
-        try:
-            maker = self[name]
-        except KeyError:
-            raise ValueError(f"{self.argument} must be one of {self.choices()}, got {name!r}.") from None
-        if missing := required(maker):
-            cls = getattr(maker, "__name__", name)
-            raise ValueError(f"{self.argument}={name!r} needs {', '.join(missing)}: pass {cls}({', '.join(missing)}).")
-        return maker()
-
     def choices(self) -> str:
-        """Return the quoted names for a message."""
+        """Return the quoted names of registered parameter objects for a message."""
         return ", ".join(repr(name) for name in self)
-
-    def _example(self) -> str:
-        name = next(iter(self))
-        return f"{getattr(self[name], '__name__', name)}()"
 
 
 def required(maker: Callable[..., Any]) -> list[str]:
-    """Return the parameters without a default."""
+    """Return the parameters of a registered class without a default."""
     if not isinstance(maker, type):
         return []
     return [f.name for f in fields(maker) if f.default is MISSING and f.default_factory is MISSING]
@@ -184,7 +170,7 @@ Value = TypeVar("Value")
 
 
 class Lazy(Generic[Value]):
-    """A value that is computed on first use and then releases the data it comes from. A pickle contains the value."""
+    """A lazy parameter: computed on first use, it then releases the data it comes from. A pickle contains the value."""
 
     def __init__(self, compute: Callable[[], Value]) -> None:
         self._compute: Callable[[], Value] | None = compute

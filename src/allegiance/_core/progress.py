@@ -85,7 +85,7 @@ def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points
 
 
 def remark(text: str) -> bool:
-    """Print a remark if progress is shown, and return whether it is."""
+    """Print a remark on long work if progress is shown, and return whether it is."""
     if _watched:
         print(text, file=sys.stderr, flush=True)
     return _watched > 0
@@ -93,7 +93,7 @@ def remark(text: str) -> bool:
 
 @contextmanager
 def show_remarks() -> Iterator[None]:
-    """Print the remarks made inside the block."""
+    """Print the remarks on long work made inside the block."""
     global _watched  # noqa: PLW0603
     _watched += 1
     try:
@@ -103,6 +103,6 @@ def show_remarks() -> Iterator[None]:
 
 
 def in_notebook() -> bool:
-    """Return whether the code runs in a Jupyter notebook, without importing IPython."""
+    """Return whether progress is shown in a Jupyter notebook, without importing IPython."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"

@@ -18,7 +18,7 @@ PLAIN = (bool, int, float, str)
 
 
 class Sizes(dict[str, int]):
-    """The sizes of an object by name, such as k for its clusters. The first array to use a name defines the size.
+    """The sizes of a stored object by name, such as k for its clusters. The first array to use a name defines the size.
 
     ``kinds`` are the classes that nested parts may have.
     """
@@ -42,7 +42,7 @@ Spec: TypeAlias = Callable[[Any, str, Sizes], None]
 
 @dataclass(frozen=True)
 class OrNone:
-    """None, or a value that another check accepts."""
+    """A stored None, or a value that another check accepts."""
 
     spec: Spec
 
@@ -53,7 +53,7 @@ class OrNone:
 
 @dataclass(frozen=True)
 class Array:
-    """An array with numbers in [low, high] and without NaN, or an array of labels.
+    """A stored array with numbers in [low, high] and without NaN, or an array of labels.
 
     ``shape`` has one size per dimension: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64",
     "number" for numbers of any precision, or "label" for integers, booleans and strings. Infinity is excluded unless
@@ -80,18 +80,21 @@ class Array:
             self._check_range(value, name)
 
     def _fits(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether a stored array may have this dtype."""
         kinds = {"label": "iubUSO", "number": "iuf", "int": "i"}.get(self.dtype)
         return dtype == np.dtype(self.dtype) if kinds is None else dtype.kind in kinds
 
     def _check_range(self, value: AnyArray, name: str) -> None:
+        """Raise ValueError if numbers of a stored array are out of range."""
         if value.dtype.kind == "f" and not (np.isnan(value).sum() == 0 if self.infinite else np.isfinite(value).all()):
-            raise ValueError(f"{name} holds NaN{'' if self.infinite else ' or infinity'}.")
+            raise ValueError(f"{name} contains NaN{'' if self.infinite else ' or infinity'}.")
         if value.size and not (self.low <= value.min() and value.max() <= self.high):
             limits = f"{value.min()} to {value.max()}"
-            raise ValueError(f"{name} holds numbers from {limits}, which must be from {self.low} to {self.high}.")
+            raise ValueError(f"{name} contains numbers from {limits}, which must be from {self.low} to {self.high}.")
 
 
 def _labels(value: dict[str, Any], name: str) -> AnyArray:
+    """Return stored labels of mixed types as an array."""
     values = value.get("values")
     if not isinstance(values, list) or not all(isinstance(item, PLAIN) for item in values):
         raise ValueError(f"{name} must be a list of numbers or names.")
@@ -101,13 +104,13 @@ def _labels(value: dict[str, Any], name: str) -> AnyArray:
 
 
 def floats(*shape: str | int, low: float = -inf, high: float = inf, infinite: bool = False) -> Array:
-    """Return the check for a float64 array with a shape and range."""
+    """Return the check for a stored float64 array with a shape and range."""
     return Array(shape, "float", low, high, infinite)
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Offsets of consecutive pieces of ``size`` entries: "k+1" if the end of the last is included, "k" if not."""
+    """Stored offsets of consecutive pieces of ``size`` entries: "k+1" with the end of the last, "k" without."""
 
     pieces: str
     size: str
@@ -123,7 +126,7 @@ class Starts:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of finite float64, as an array or in CSR form with all indices in range."""
+    """A stored matrix of finite float64, as an array or in CSR form with all indices in range."""
 
     rows: str
     columns: str
@@ -145,7 +148,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Number:
-    """A number in [low, high]; infinity only with ``infinite``."""
+    """A stored number in [low, high]; infinity only with ``infinite``."""
 
     low: float = -inf
     high: float = inf
@@ -161,7 +164,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Size:
-    """A positive integer that is also a size of other arrays."""
+    """A stored positive integer that is also a size of other arrays."""
 
     name: str
 
@@ -172,7 +175,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Text:
-    """A string, one of ``choices`` if there are any."""
+    """A stored string, one of ``choices`` if there are any."""
 
     choices: tuple[str, ...] = ()
 
@@ -184,7 +187,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """A plain value that is checked on use, like user input; optionally of one type."""
+    """A stored plain value that is checked on use, like user input; optionally of one type."""
 
     type: type = object
 
@@ -194,7 +197,7 @@ class Unchecked:
 
 
 class Part:
-    """A nested object of one of several kinds; ``Part("linear", d="m")`` calls its size d what is m here."""
+    """A stored object of one of several kinds; ``Part("linear", d="m")`` calls its size d what is m here."""
 
     def __init__(self, *kinds: str, **sizes: str) -> None:
         self._kinds = kinds
@@ -218,7 +221,7 @@ class Part:
 
 
 def check_parts(values: Mapping[str, Any], parts: Mapping[str, Spec], name: str, sizes: Sizes) -> None:
-    """Raise ValueError unless ``values`` has all ``parts`` and each passes its check."""
+    """Raise ValueError unless stored ``values`` have all ``parts`` and each passes its check."""
     for part, spec in parts.items():
         path = f"{name}.{part}".lstrip(".")
         if part not in values:
@@ -230,7 +233,7 @@ Cls = TypeVar("Cls", bound=type)
 
 
 class Kind(NamedTuple):
-    """A class whose instances are saved."""
+    """A class whose instances are stored."""
 
     cls: type
     parts: Mapping[str, Spec]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from numbers import Integral, Real
@@ -27,9 +27,8 @@ RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | No
 _FEW = 16
 
 
-def is_sparse(X: Rows) -> bool:
-    """Return whether X is a SciPy sparse matrix or array."""
-    return bool(sp.issparse(X))
+#: Whether rows are a SciPy sparse matrix or array.
+is_sparse: Callable[[Any], bool] = sp.issparse
 
 
 def is_lazy(X: object) -> bool:
@@ -102,7 +101,7 @@ MISSING_WORDS = frozenset([*_WORDS.split(), "not available", "not applicable", "
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether an entry is None, NaN or a frame's missing value."""
+    """Return whether an entry of user input is None, NaN or a frame's missing value."""
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
@@ -120,11 +119,11 @@ def require(module: str, extra: str, caller: str) -> Any:
 _SMALLEST, _LARGEST = 1e-70, 1e70
 #: Messages about columns without numbers.
 _UNUSABLE = {
-    "text": "X holds text in {}: encode it as numbers, as with OneHotEncoder, or drop it.",
-    "dates": "X holds dates in {}: turn them into numbers, such as days since the first one, or drop them.",
+    "text": "X contains text in {}: encode it as numbers, as with OneHotEncoder, or drop it.",
+    "dates": "X contains dates in {}: turn them into numbers, such as days since the first one, or drop them.",
     "missing": "X has missing values (NaN) in {}: impute them before clustering, as with SimpleImputer, or drop these "
     "rows.",
-    "infinite": "X holds infinite numbers in {}: replace them, or drop these rows.",
+    "infinite": "X contains infinite numbers in {}: replace them, or drop these rows.",
 }
 #: Largest count: exact as a float, and small multiples of it still fit into 64 bits.
 _MAX_COUNT = 2**53
@@ -141,10 +140,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
     _refuse_containers(X)
     try:
         if _has_dates(X):  # scikit-learn would read them as nanoseconds
-            raise TypeError("X holds dates: turn them into numbers.")
+            raise TypeError("X contains dates: turn them into numbers.")
         if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise ValueError(
-                "Complex data not supported: X holds complex numbers. Use their real and imaginary parts as columns."
+                "Complex data not supported: X contains complex numbers. Use their real and imaginary parts as columns."
             )
         with np.errstate(over="ignore", invalid="ignore"):
             take = partial(
@@ -165,6 +164,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
 
 
 def _has_dates(X: Any) -> bool:
+    """Return whether X holds dates."""
     if isinstance(X, np.ndarray):
         return X.dtype.kind in "mM"
     frame = nw.from_native(X, pass_through=True, eager_only=True)
@@ -172,7 +172,7 @@ def _has_dates(X: Any) -> bool:
 
 
 def _unusable_columns(X: Any) -> str | None:
-    """Return a message about the columns of X that are not numeric, or about its shape; None if neither is wrong."""
+    """Return a message about the columns of X that are not numeric, or about its shape; None if neither is invalid."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         columns = {repr(name): frame[name].to_numpy() for name in frame.columns}
@@ -216,6 +216,7 @@ def _kind_of(values: AnyArray) -> str | None:
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether a value of X can be read as a number."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -224,13 +225,13 @@ def _is_number(value: Any) -> bool:
 
 
 def join_names(names: Iterable[Any], most: int = 5) -> str:
-    """Join the first ``most`` names for a message, without the middle of long ones, and state the number of others."""
+    """Join the first ``most`` names for an error message, without the middle of long ones, and count the others."""
     every = map(str, names)
     return join_texts((name if len(name) <= 60 else f"{name[:36]}...{name[-20:]}" for name in every), most)
 
 
 def join_texts(texts: Iterable[str], most: int = 5) -> str:
-    """Join the first ``most`` texts for a message, and state the number of others."""
+    """Join the first ``most`` texts for an error message, and state the number of others."""
     every = list(texts)
     n_listed = most if len(every) > most + 1 else len(every)
     more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
@@ -272,7 +273,7 @@ def check_centers(centers: Any, n_features: int) -> FloatArray:
 
 
 def _largest(values: Rows) -> float:
-    """Return the largest absolute value; not finite if any number is not."""
+    """Return the largest absolute value of X or centers; not finite if any number is not."""
     numbers = values.data if is_sparse(values) else values
     return max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
 

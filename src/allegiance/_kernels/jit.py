@@ -76,9 +76,8 @@ def _warn() -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            "Compiled kernels are not cached: neither the folder of the package nor the user's cache can be written "
-            "to. Every process will compile them, which takes some seconds. Set NUMBA_CACHE_DIR to a folder that can "
-            "be written to.",
+            "Compiled kernels are not cached, because neither the package folder nor the user's cache is writable. "
+            "Every process will compile them, which takes a few seconds. Set NUMBA_CACHE_DIR to a writable folder.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -92,7 +91,7 @@ class _Remark(event.Listener):
     def on_start(self, event: Any) -> None:
         kernel = getattr(event.data.get("dispatcher"), "py_func", None)
         if not self.said and getattr(kernel, "__module__", "").startswith(__package__):
-            self.said = remark("Compiling kernels for their first use, which takes some seconds; they are cached.")
+            self.said = remark("Compiling kernels. This takes a few seconds, and only the first time.")
 
     def on_end(self, event: Any) -> None:
         """Do nothing."""

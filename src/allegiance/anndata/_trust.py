@@ -59,10 +59,10 @@ def trust(
     Parameters
     ----------
     adata
-        The annotated data; may be backed: what is used of it is read into memory.
+        The annotated data. If it is backed, the parts that are used are read into memory.
     groupby
-        The column of ``obs`` that holds the labels, such as "leiden". Missing values, and the category "-1", are cells
-        of no cluster.
+        The column of ``obs`` with the labels, such as "leiden". Missing values, and the category "-1", are cells of no
+        cluster.
     clusterer
         The clusterer that made the labels: an estimator, a pipeline, or a function from the matrix to labels. By
         default :func:`recorded_clusterer`, the settings that scanpy recorded; otherwise the stand-in that best
@@ -80,7 +80,7 @@ def trust(
     influence
         What closeness means, as in :func:`allegiance.trust`.
     key_added
-        What the names below start with, instead of ``groupby``.
+        Prefix of the names below, instead of ``groupby``.
     copy
         Return a changed copy instead of changing ``adata``.
     **settings
@@ -149,7 +149,7 @@ def result(adata: Any, groupby: str, **settings: Any) -> AffinityResult:
 def report(
     adata: Any, groupby: str, path: Any = None, *, basis: str | None = None, title: str | None = None, **settings: Any
 ) -> Any:
-    """Write the report of the labels of the cells, on the map that they are known by, with the genes that differ.
+    """Write a report on the labels of the cells, with a map and the genes that separate the clusters.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def report(
         The file to write; None to show the page in a notebook.
     basis
         The coordinates of the map, such as "umap" for ``obsm["X_umap"]``. By default UMAP, t-SNE or principal
-        components, whichever there is.
+        components, whichever exists.
     title
         The heading of the page.
     **settings
@@ -168,7 +168,7 @@ def report(
     Returns
     -------
     Path or page
-        Where it was written; without ``path`` what a notebook shows.
+        The path of the file; without ``path``, an object that notebooks display.
     """
     _check_anndata(adata, "report")
     key = next((name for name in _MAPS if name in adata.obsm), None)
@@ -221,8 +221,8 @@ def resolution_curve(
     n_references
         Number of draws of data without clusters.
     n_jobs
-        Subsamples clustered at a time. igraph has one random generator for the whole process, so Leiden and Louvain
-        repeat themselves with 1 only.
+        Subsamples clustered at a time. igraph has one random generator for the whole process, so Leiden and Louvain are
+        reproducible only with 1.
     verbose
         Whether to show progress.
     **settings
@@ -464,10 +464,10 @@ def _find_groups(adata: Any, groupby: str) -> tuple[IntArray, AnyArray]:
     pandas = require("pandas", "anndata", "allegiance.anndata")
     column = _entry(adata.obs, groupby, "groupby", "adata.obs")
     if column.dtype.kind == "f" and not (column.dropna() == column.dropna().round()).all():
-        raise TypeError(f"adata.obs[{groupby!r}] holds numbers that are not whole. groupby must name clusters.")
+        raise TypeError(f"adata.obs[{groupby!r}] contains fractional numbers. groupby must name clusters.")
     if column.dtype.kind in "iuf" and (n_values := column.nunique()) > max(_MAX_NUMERIC_CLUSTERS, len(column) // 20):
         raise ValueError(
-            f"adata.obs[{groupby!r}] holds {n_values} different numbers, so it is probably not a clustering. If it is, "
+            f"adata.obs[{groupby!r}] has {n_values} different numbers, so it is probably not a clustering. If it is, "
             f"pass it as categories: adata.obs[{groupby!r}].astype('category')."
         )
     categories = column if isinstance(column.dtype, pandas.CategoricalDtype) else column.astype("category")
@@ -486,7 +486,7 @@ def _find_batches(adata: Any, batch_key: str) -> AnyArray:
     if column.isna().any():
         raise ValueError(f"adata.obs[{batch_key!r}] has missing values. batch_key must name the batch of every cell.")
     if column.nunique() < 2:
-        raise ValueError(f"adata.obs[{batch_key!r}] has one batch only. batch_key needs several: leave it out.")
+        raise ValueError(f"adata.obs[{batch_key!r}] has only one batch, but batch_key needs several: leave it out.")
     return column.astype(str).to_numpy()
 
 

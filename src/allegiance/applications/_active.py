@@ -44,35 +44,15 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
     cluster_centers_: FloatArray
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the index (n,) of the center nearest to each row.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        """
+        """Return the index (n,) of the center nearest to each row of X (n, d)."""
         return self._nearest().assign(self._checked(X))[0].astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the distances (n, n_clusters) from rows to centers.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        """
+        """Return the distances (n, n_clusters) from rows of X (n, d) to centers."""
         return np.sqrt(self._nearest().squared_distances(self._checked(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the negative sum of squared distances from rows to their nearest centers.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        y
-            Ignored.
-        """
+        """Return the negative sum of squared distances from rows of X (n, d) to their nearest centers."""
         return -float(self._nearest().assign(self._checked(X))[1].sum())
 
     def __sklearn_tags__(self) -> Any:
@@ -85,19 +65,22 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         return hasattr(self, "cluster_centers_")
 
     def _forget(self, *private: str) -> None:
-        """Remove the results of the last fit, so that a failing fit leaves nothing behind."""
+        """Remove the results of the last fit of active or incremental k-means, so that a failing fit leaves none."""
         for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             delattr(self, name)
 
     @property
     def _n_features_out(self) -> int:
+        """The number of columns that transform returns: one per center of active or incremental k-means."""
         return self.cluster_centers_.shape[0]
 
     def _nearest(self) -> NearestCenters:
+        """Return the distances to the fitted centers of active or incremental k-means."""
         check_is_fitted(self)
         return NearestCenters.of(self.cluster_centers_, check_jobs(self.n_jobs))
 
     def _checked(self, X: Any) -> Rows:
+        """Return rows to assign to the centers of active or incremental k-means, checked against those of the fit."""
         return check_rows(self, X, reset=False)
 
 
@@ -183,7 +166,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ActiveKMeans:
-        """Find the clusters.
+        """Find the clusters by k-means on a sample of stable and unstable points.
 
         Parameters
         ----------
@@ -224,7 +207,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
 
 
 def _draw_sample(stable: BoolArray, size: int, fraction: float | None, rng: np.random.Generator) -> IntArray:
-    """Draw ``size`` rows, a share of them stable; if one kind has too few rows, the other kind fills the sample."""
+    """Draw ``size`` rows for active k-means, a share of them stable; if one kind has too few, the other fills up."""
     rows = rng.permutation(stable.size)
     pools = rows[stable[rows]], rows[~stable[rows]]
     goal = round((stable.mean() if fraction is None else fraction) * size)
@@ -242,7 +225,7 @@ def _draw_sample(stable: BoolArray, size: int, fraction: float | None, rng: np.r
 
 
 def _sample_size(sample_size: Any, n: int, n_clusters: int) -> int:
-    """Return the sample size for ``n`` points."""
+    """Return the sample size of active k-means for ``n`` points."""
     if sample_size is None:
         size = round(2.0 * np.sqrt(n))
     elif isinstance(sample_size, Integral):
@@ -256,14 +239,14 @@ def _sample_size(sample_size: Any, n: int, n_clusters: int) -> int:
 
 @dataclass(frozen=True)
 class NearestCenters:
-    """Distances to k centers, split into a part in their span (at most k - 1 coordinates) and one outside it."""
+    """Distances to the k centers of active and incremental k-means, split into parts inside and outside their span."""
 
     diagram: PowerDiagram
     threads: int
 
     @classmethod
     def of(cls, centers: FloatArray, n_jobs: int | None = None) -> NearestCenters:
-        """Prepare for centers (k, d). Use ``n_jobs=1`` for few rows, where threads cost more than they save."""
+        """Prepare for centers (k, d) of active k-means. Use ``n_jobs=1`` for few rows, where threads do not pay off."""
         return cls(PowerDiagram(LinearEmbedding.of_sites(centers)), effective_threads(n_jobs))
 
     def assign(self, X: Rows) -> tuple[IntArray, FloatArray]:
@@ -305,12 +288,12 @@ class NearestCenters:
 def fit_to_centers(
     centers: FloatArray, extremes: Rows, seed: int, n_jobs: int | None, verbose: Verbose = False
 ) -> Fitted:
-    """Return a fitted scorer for centers (k, d), in the box around the rows ``extremes``."""
+    """Return a fitted scorer for the centers (k, d) of active k-means, in the box around the rows ``extremes``."""
     settings: dict[str, Any] = {"influence": "euclidean", "random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
     return AffinityScorer(centers=centers, **settings).fit(extremes).fitted_
 
 
 def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:
-    """Return the largest affinity (n,) of each row of X, above one half if stable, and the index of its center."""
+    """Return the largest affinity (n,) of each row for active k-means, above one half if stable, and its center."""
     ranks = fitted.score(X, top=1)._ranks
     return ranks.largest, ranks.first

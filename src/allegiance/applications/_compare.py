@@ -81,12 +81,12 @@ class ClusteringComparison(CardMixin):
 
     @property
     def names(self) -> list[str]:
-        """The candidate names, in the column order of the arrays below."""
+        """The names of the clusterings compared, in the column order of the arrays below."""
         return list(self.results)
 
     @property
     def n_points(self) -> int:
-        """The number of points."""
+        """The number of points of the clusterings compared."""
         return len(next(iter(self.results.values())))
 
     @cached_property
@@ -179,6 +179,7 @@ class ClusteringComparison(CardMixin):
         return frame.build(columns)
 
     def _card(self) -> Card:
+        """Return the card that displays the comparison of clusterings."""
         rows, m = self.candidates(), len(self.results)
         everywhere, nowhere = int((self.n_firm == m).sum()), int(self.never_firm.sum())
         headline = (
@@ -190,7 +191,7 @@ class ClusteringComparison(CardMixin):
         return _table_card(title, headline, _CANDIDATE_FORMATS, lines, rows[[*VERDICTS[:3]]].values, self.notes())
 
     def notes(self) -> list[str]:
-        """Return the problems that make the trust in some candidates unreliable."""
+        """Return the problems that make the trust in some of the compared clusterings unreliable."""
         problems = {name: " ".join(result.summary().problems) for name, result in self.results.items()}
         notes = [f"{name}: {text}" for name, text in problems.items() if text]
         if any(result._noise.any() for result in self.results.values()):
@@ -219,7 +220,7 @@ def compare_clusterings(
         The scorer to use, with calibration and without an estimator or centers. By default
         ``AffinityScorer(influence="within", calibration=20)``.
     verbose
-        Whether to show progress over the candidates, or a callback that receives it.
+        Whether to show progress over the candidates, or a callback for progress snapshots.
 
     Returns
     -------
@@ -314,6 +315,7 @@ class ConsensusValidation(CardMixin):
         return rows[[*_CONSENSUS_FORMATS]]
 
     def _card(self) -> Card:
+        """Return the card that displays the comparison of a consensus with its clusterings."""
         n, rows = self.comparison.n_points, self.frame().astype(object)
         bars = [(firm, n - firm) for firm in rows["firm"]]
         # The consensus is not compared with itself.
@@ -323,14 +325,14 @@ class ConsensusValidation(CardMixin):
 
 
 def _verdict(gain: float) -> str:
-    """Return the verdict on a gain in replication above chance."""
+    """Return the verdict on a consensus from its gain in replication above chance."""
     return "improved" if gain >= _CONSIDERABLE else "lost" if gain <= -_CONSIDERABLE else "little changed"
 
 
 def _table_card(
     title: str, line: str, formats: dict[str, str], rows: Iterable[Any], bars: Iterable[Any], notes: list[str]
 ) -> Card:
-    """Return a card with a verdict bar before the column of firm labels."""
+    """Return the card of compared clusterings, with a verdict bar before the column of firm labels."""
     place, cells = list(formats).index(FIRM), list[list[Cell]]()
     for row, counts in zip(rows, bars, strict=True):
         texts = ["" if value == "" else format(value, spec) for value, spec in zip(row, formats.values(), strict=True)]
@@ -398,7 +400,7 @@ def validate_consensus(
 
 
 def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
-    """Return clusterings by name; entries of a list get names such as "labels 2" or "KMeans"."""
+    """Return the clusterings to compare by name; entries of a list get names such as "labels 2" or "KMeans"."""
     if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
         raise TypeError(
             f"{argument} must be a dictionary by name, such as {{'k-means': KMeans(3), 'mine': labels}}, or a list, "
@@ -424,7 +426,7 @@ def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
 def _score_all(
     X: Any, candidates: dict[str, Any], scorer: AffinityScorer | None, verbose: Verbose
 ) -> ClusteringComparison:
-    """Score all candidates with one seed; errors name the candidate."""
+    """Score all clusterings to compare with one seed; errors name the clustering."""
     checked, results = _check_scorer(scorer), {}
     with progress(len(candidates), "comparison", verbose, unit="clusterings") as advance, warnings.catch_warnings():
         # The notes of the comparison repeat it with the candidate's name.
@@ -443,7 +445,7 @@ def _score_all(
 
 
 def _check_scorer(scorer: AffinityScorer | None) -> AffinityScorer:
-    """Return a copy of the scorer, or the default scorer, with a fixed seed for all candidates."""
+    """Return a copy of the scorer that compares clusterings, or the default one, with a fixed seed for all of them."""
     if scorer is None:
         return AffinityScorer(influence="within", calibration=20)
     if not isinstance(scorer, AffinityScorer):

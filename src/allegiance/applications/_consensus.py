@@ -50,7 +50,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     The lift of a cluster is the sum of its points in the feature space of a kernel, divided by its length. The lifts of
     all clusters of all clusterings, each with the weight ``|C| / n``, are themselves clustered, and each point goes to
     the center nearest to its own lift. This is the spatially aware consensus of Raman, Phillips and Venkatasubramanian
-    (2011) as we understand it. :func:`validate_consensus` checks whether it is better than they are.
+    (2011) as we understand it. :func:`validate_consensus` checks whether the consensus replicates better than the
+    clusterings.
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         A list, or a dictionary by name, of labels (n,), of clusterers, which are cloned and fitted, of functions from X
         to labels, and of fitted clusterers, which predict X, or if they cannot give their ``labels_``.
         ``sklearn.base.clone`` unfits clusterers in a list; :class:`~sklearn.frozen.FrozenEstimator` keeps them. By
-        default k-means and single, average, complete and Ward linkage, each with ``n_clusters`` clusters: these hold
-        the distances of all pairs, 16 bytes each, and refuse more than 20,000 rows. Noise points (-1) have no cluster
-        there, but get one in the consensus.
+        default k-means and single, average, complete and Ward linkage, each with ``n_clusters`` clusters: linkage needs
+        the distances of all pairs, 16 bytes each, so this default is limited to 20,000 rows. Noise points (-1) have no
+        cluster there, but get one in the consensus.
     n_clusters
         The number of clusters of the consensus.
     method
@@ -71,7 +72,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
         approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
     random_state
-        Seed, generator, or None for a new seed at each fit. Clusterers of yours have their own.
+        Seed, generator, or None for a new seed at each fit. Your own clusterers keep their seeds.
     n_jobs
         Threads for distances and kernel values; None or -1 for all cores. The result does not depend on it.
     verbose
@@ -192,6 +193,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         return _nearest(nearness, self.lift_gram_, self.centers_)
 
     def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> IntArray:
+        """Return the group (m,) of each lift in the consensus, by k-means or linkage."""
         if self.method == "hac":
             return _group_by_linkage(gram, weights, n_groups)
         return _group_by_kmeans(gram, weights, n_groups, stream(seed, *b"lifts"))
@@ -205,7 +207,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 def _assign(
     nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the clusters of points (n,) and lifts (m,), -1 if left empty, and the centers (k, m) of the groups."""
+    """Return the consensus clusters of points (n,) and lifts (m,), -1 if empty, and the centers (k, m) of groups."""
     centers = np.zeros((int(groups.max()) + 1, groups.size))
     centers[groups, np.arange(groups.size)] = weights
     centers /= centers.sum(axis=1, keepdims=True)
@@ -218,13 +220,13 @@ def _assign(
 
 
 def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> IntArray:
-    """Return the number (n,) of the center nearest to each point: the least |c|² - 2 <x, c>."""
+    """Return the number (n,) of the consensus center nearest to each point: the least |c|² - 2 <x, c>."""
     squares = ((centers @ gram) * centers).sum(axis=1)
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
 
 
 def _accept_sparse(clusterings: Any) -> bool:
-    """Return whether all clusterers among ``clusterings`` accept sparse data."""
+    """Return whether all clusterers of a consensus accept sparse data."""
     each = clusterings.values() if isinstance(clusterings, Mapping) else clusterings
     if each is None or not hasattr(each, "__iter__"):
         return True
@@ -233,7 +235,7 @@ def _accept_sparse(clusterings: Any) -> bool:
 
 
 def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = False) -> dict[str, AnyArray]:
-    """Cluster X (n, d) by k-means and by single, average, complete and Ward linkage."""
+    """Cluster X (n, d) for a consensus by k-means and by single, average, complete and Ward linkage."""
     n = X.shape[0]
     if n > MAX_ROWS:
         raise ValueError(
@@ -253,7 +255,7 @@ def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = Fa
 
 
 def _condensed_distances(X: Rows) -> FloatArray:
-    """Return the distances of rows i < j, row after row, as SciPy's linkage reads them."""
+    """Return the distances of rows i < j, row after row, for the linkages that a consensus combines by default."""
     with np.errstate(over="ignore", invalid="ignore"):
         distances = squareform(euclidean_distances(X), checks=False) if is_sparse(X) else pdist(dense(X))
     if not np.isfinite(distances).all():
@@ -262,7 +264,7 @@ def _condensed_distances(X: Rows) -> FloatArray:
 
 
 def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
-    """Return the labels (n,) that a clustering gives the rows of X."""
+    """Return the labels (n,) that a clustering of the consensus gives the rows of X."""
     if callable(clustering) and not hasattr(clustering, "fit"):
         return cluster(as_clusterer(clustering), X)
     if not hasattr(clustering, "fit"):
@@ -276,7 +278,7 @@ def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
     labels = np.asarray(getattr(clustering, "labels_", ()))
     if labels.shape != (n_rows,):
         raise ValueError(
-            f"{where} is fitted to other data than the {n_rows} rows of X, and cannot predict: pass it unfitted."
+            f"{where} was fitted to data other than the {n_rows} rows of X and cannot predict: pass it unfitted."
         )
     return labels
 

@@ -52,9 +52,9 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
 
     *Birth*: the objective is the sum of squared distances of all points, absorbed or current, from their centroids. One
     step of single-swap local search gives the points of one cluster to the nearest other one, and founds a cluster at
-    the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws
-    seeds. The step is taken only if the objective falls. A cluster that is empty, or whose points another can take
-    over at little cost, thus moves to where rows are badly served. Its label then means something else, which
+    the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws seeds.
+    The step is taken only if the objective falls. A cluster that is empty, or whose points another can take over at
+    little cost, thus moves to rows that are far from all centroids. Its label then means something else, which
     ``n_births_`` shows.
 
     Parameters
@@ -64,34 +64,34 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     init_size
         How many rows to wait for before the first clusters; None for 20 times ``n_clusters``.
     max_pending
-        Most rows that may wait; None for no limit. When there are more, the surplus is absorbed into the nearest
-        clusters, rows within the distance above first, and among them those with the largest affinity first;
-        ``n_forced_`` counts them. The limit holds from the first clusters on.
+        Maximum number of waiting rows; None for no limit. The surplus is absorbed into the nearest clusters, rows
+        within the distance above first, and among them those with the largest affinity first; ``n_forced_`` counts
+        them. The limit applies once there are clusters.
     n_jobs
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
     random_state
         Seed, generator, or None for a new seed for each stream.
     verbose
-        Whether to show progress on standard error, or a callback that receives it.
+        Whether to show progress on standard error, or a callback for progress snapshots.
 
     Attributes
     ----------
     cluster_centers_
-        (n_clusters, d) centroids of the points absorbed so far. Not there before the first clusters are.
+        (n_clusters, d) centroids of the points absorbed so far; missing until there are clusters.
     counts_
         (n_clusters,) number of points absorbed into each.
     inertia_
         Sum of the squared distances of the points absorbed from the centroids of their clusters.
     pending_
-        (m, d) rows that wait, in the order in which they came.
+        (m, d) waiting rows, in order of arrival.
     n_iter_
         Iterations of k-means for the first clusters.
     n_batches_, n_samples_seen_
-        How many batches and rows came.
+        Number of batches and rows received.
     n_births_
         Number of clusters moved elsewhere.
     n_forced_
-        How many rows were absorbed because more than ``max_pending`` waited.
+        Number of rows absorbed because more than ``max_pending`` were waiting.
     labels_
         (n,) number of the nearest centroid of each row. After :meth:`fit` only: a stream keeps no rows to label; call
         :meth:`predict` on them.
@@ -100,7 +100,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
 
     See Also
     --------
-    ActiveKMeans : For data that are there at once.
+    ActiveKMeans : For data that is available all at once.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
         """Take the next batch of the stream.
 
-        If it fails, the model is as before.
+        If this fails, the model is unchanged.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
-        """Forget the stream so far, take X as the only batch, and assign what waits.
+        """Start again with X as the only batch, and assign all waiting rows.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         return self
 
     def _publish(self, state: StreamState, rules: Rules) -> None:
-        """Publish a new state as attributes, all at once."""
+        """Publish a new state of the stream as attributes, all at once."""
         self._state, self._seed = state, rules.seed
         self.pending_ = state.pending
         self.n_batches_, self.n_births_, self.n_forced_ = state.n_batches, state.n_births, state.n_forced
@@ -194,7 +194,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
             del self.labels_
 
     def _rules(self, seed: int) -> Rules:
-        """Check and collect the parameters."""
+        """Check and collect the parameters of the stream."""
         k = check_count(self.n_clusters, "n_clusters")
         if hasattr(self, "counts_") and k != self.counts_.size:
             raise ValueError(
@@ -250,6 +250,7 @@ class Ruler:
         return np.column_stack(stability(self._fitted, rows))
 
     def _positions(self, rows: FloatArray) -> FloatArray:
+        """Return the positions of rows of the stream in the span of the centroids."""
         return self.near.diagram.locate(rows, 1).position
 
     def __getstate__(self) -> dict[str, Any]:
@@ -291,8 +292,8 @@ class StreamState:
         if state.clusters is None:
             if _n_distinct(state.pending) < rules.n_clusters:
                 raise ValueError(
-                    f"n_clusters={rules.n_clusters} clusters need that many distinct points, but the n_samples="
-                    f"{state.pending.shape[0]} rows of X so far have fewer: pass more, or set n_clusters lower."
+                    f"n_clusters={rules.n_clusters} needs at least as many distinct points, but the n_samples="
+                    f"{state.pending.shape[0]} rows of X so far have fewer: pass more rows, or lower n_clusters."
                 )
             state = state._started(state.pending, rules)
         assert state.clusters is not None
@@ -353,7 +354,7 @@ class StreamState:
 def _fitting_ruler(
     ruler: Ruler | None, clusters: SummarizedClusters, rows: FloatArray, slack: float, rules: Rules
 ) -> Ruler:
-    """Return the current ruler, or a new one if it no longer fits."""
+    """Return the current ruler of a stream, or a new one if it no longer fits."""
     if ruler is not None and ruler.holds(clusters.centers, rows, slack):
         return ruler
     extremes = rows if ruler is None else np.vstack([ruler.extremes, rows])
@@ -363,13 +364,13 @@ def _fitting_ruler(
 def _examine(
     rows: FloatArray, affinities: FloatArray, clusters: SummarizedClusters, reach: float, rules: Rules
 ) -> tuple[IntArray, FloatArray, BoolArray]:
-    """Return the nearest clusters of rows (m, d), the squared distances to them, and which rows can be absorbed."""
+    """Return the nearest clusters of rows of a stream, squared distances to them, and which rows can be absorbed."""
     codes, squared = NearestCenters.of(clusters.centers, rules.n_jobs).assign(rows)
     return codes, squared, (affinities[:, 0] > 0.5) & (affinities[:, 1] == codes) & (squared <= reach)
 
 
 def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) -> BoolArray:
-    """Return which unsafe rows (m,) must be absorbed anyway, so that at most ``max_pending`` wait."""
+    """Return which waiting rows (m,) of a stream must be absorbed anyway, so that at most ``max_pending`` wait."""
     forced = np.zeros(safe.shape, dtype=bool)
     waiting = np.flatnonzero(~safe)
     if max_pending is not None and waiting.size > max_pending:
@@ -379,17 +380,18 @@ def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) ->
 
 
 def _no_rows(like: FloatArray) -> FloatArray:
-    """Return an empty array of the same width."""
+    """Return no rows of a stream, an empty array of the same width."""
     return np.empty((0, like.shape[1]))
 
 
 def _n_distinct(rows: FloatArray) -> int:
+    """Return the number of distinct rows among those a stream waits for."""
     return int(np.unique(rows, axis=0).shape[0])
 
 
 @dataclass(frozen=True)
 class SummarizedClusters:
-    """k clusters as means and counts, without their points.
+    """The k clusters of a stream as means and counts, without their points.
 
     Attributes
     ----------
@@ -406,7 +408,7 @@ class SummarizedClusters:
     inertia: float
 
     def absorb(self, rows: FloatArray, codes: IntArray) -> SummarizedClusters:
-        """Add ``rows`` (m, d) to the clusters ``codes`` (m,). Means, counts and inertia stay exact."""
+        """Absorb ``rows`` (m, d) of a stream into the clusters ``codes`` (m,). Means, counts and inertia stay exact."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         for i in np.unique(codes):
             group = rows[codes == i]
@@ -424,7 +426,7 @@ class SummarizedClusters:
         return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows)[1].sum())
 
     def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarizedClusters | None:
-        """Move one cluster to the best of a few random founders, if that lowers the objective; else return None."""
+        """Move one cluster of a stream to the best of a few random founders if the objective falls; None if not."""
         swap = self._cheapest_swap(rows, rng) if self.counts.size > 1 and rows.size else None
         if swap is None:
             return None
@@ -433,7 +435,7 @@ class SummarizedClusters:
         return changed if improved else None
 
     def _cheapest_swap(self, rows: FloatArray, rng: np.random.Generator) -> tuple[int, int, FloatArray] | None:
-        """Return the cluster to remove, its heir, and the new position (d,); None if all rows lie on means."""
+        """Return the cluster of a stream to remove, its heir, and the new position (d,); None if rows lie on means."""
         m, k = rows.shape[0], self.counts.size
         apart = NearestCenters.of(self.centers, n_jobs=1).squared_distances(np.vstack([rows, self.centers]))
         weight = np.concatenate([np.ones(m), self.counts])
@@ -459,7 +461,7 @@ class SummarizedClusters:
         return int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0)
 
     def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarizedClusters:
-        """Move the points of one cluster to another, and start it again."""
+        """Move the points of one cluster of a stream to another, and start it again."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         total = counts[heir] + counts[gone]
         if counts[gone]:

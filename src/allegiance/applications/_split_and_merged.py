@@ -33,16 +33,8 @@ def split_and_merged(
 ) -> Any:
     """Find clusters that were split too finely, and clusters that contain two groups, by re-clustering subsamples.
 
-    Parameters
-    ----------
-    X
-        (n, d) data: array or frame.
-    labels
-        (n,) labels, -1 for noise.
-    clusterer
-        The clusterer that made the labels. Clones of it are fitted to subsamples of a third.
-    n_resamples, random_state, n_jobs, verbose
-        As in :func:`stability_curve`.
+    ``clusterer`` made the labels (n,) of X (n, d), -1 for noise. Clones of it are fitted to subsamples of a third, with
+    settings as in :func:`stability_curve`.
 
     Returns
     -------
@@ -86,7 +78,7 @@ def split_and_merged(
 
 
 def _compare(codes: IntArray, new: IntArray, k: int) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Compare k clusters (m,) with new ones: return Jaccard indices (k,), those of pairs (k, k), and pieces (k,).
+    """Return the Jaccard indices of split and merged clusters with new ones, alone (k,) and in pairs, and pieces (k,).
 
     A single cluster is compared with the most similar new cluster; a pair, and on the diagonal a single cluster, with
     the union of the new clusters that lie mostly inside. These are its pieces, if they hold a fifth of it.

@@ -34,14 +34,13 @@ _ADVANTAGE_TIE = 0.05
 _UNLUCKY = 0.1
 _CAVEAT = (
     "The suggestion is the finest clustering that replicates as well as any other on subsamples. It is a hint, not a "
-    "test: fewer clusters nearly always replicate better, the clusterer is taken as right, and of groups within groups "
-    "the suggestion is the finest that is as stable."
+    "test: coarse clusterings nearly always replicate better, and the result depends on the clusterer."
 )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StabilityCurve(CardMixin):
-    """Replication above chance against a parameter of the clusterer, of the data and of data without clusters.
+    """Replication above chance against a parameter of the clusterer, for the data and for unclustered data.
 
     Attributes
     ----------
@@ -65,7 +64,7 @@ class StabilityCurve(CardMixin):
 
     See Also
     --------
-    allegiance.stability_curve : What returns it, with an example.
+    allegiance.stability_curve : Returns it, with an example.
     """
 
     values: AnyArray
@@ -114,7 +113,7 @@ class StabilityCurve(CardMixin):
         return value.item() if isinstance(value, np.generic) else value
 
     def _chosen(self) -> int | None:
-        """Return the position of the suggestion, if there is one."""
+        """Return the position of the value that the stability curve suggests, if there is one."""
         above = self.above_chance
         contends = above >= above.max() - _TIE
         contends &= np.quantile(self.by_resample, _UNLUCKY, axis=1) > self.reference.max(axis=0)
@@ -123,10 +122,11 @@ class StabilityCurve(CardMixin):
         return self._finest(above, contends)
 
     def _finest(self, above_chance: FloatArray, contends: AnyArray) -> int:
-        """Return the position of the contender with most clusters; ties go to the higher replication."""
+        """Return the position of the stability curve's contender with most clusters; ties go to higher replication."""
         return int(np.lexsort((above_chance, self.n_clusters, contends))[-1])
 
     def _contrast(self, above_chance: FloatArray, reference: FloatArray) -> float:
+        """Return the contrast between a stability curve and a reference, at the finest contender of the curve."""
         chosen = self._finest(above_chance, above_chance >= above_chance.max() - _TIE)
         return float((1.0 - np.median(reference[:, chosen]) + _TIE) / (1.0 - above_chance[chosen] + _TIE))
 
@@ -143,7 +143,7 @@ class StabilityCurve(CardMixin):
         }
 
     def frame(self, like: Any = None) -> Any:
-        """Return one row per value.
+        """Return one row per value of the parameter.
 
         Columns are the parameter, ``above_chance``, ``low`` and ``high`` (quartiles over the subsamples),
         ``reference`` (median over the draws), ``reference_high`` (largest of them), ``n_clusters_found``,
@@ -160,15 +160,18 @@ class StabilityCurve(CardMixin):
         return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
 
     def _suggested(self) -> AnyArray:
+        """Return which value (m,) of the stability curve is suggested."""
         suggestion = self.suggestion
         return np.zeros(self.values.size, dtype=bool) if suggestion is None else self.values == suggestion
 
     def _headings(self) -> tuple[str, ...]:
+        """Return the headings of the printed stability curve."""
         counts = () if self.param == "n_clusters" else ("clusters",)
         first = "clusters" if self.param == "n_clusters" else self.param
         return (first, *counts, "above chance", "middle 50%", "null median", "null max", "")
 
     def _cells(self) -> list[tuple[str, ...]]:
+        """Return the lines of the printed stability curve."""
         counts = [() if self.param == "n_clusters" else (f"{number}",) for number in self.n_clusters]
         lines = zip(*self.columns().values(), counts, self._suggested(), strict=True)
         return [
@@ -185,6 +188,7 @@ class StabilityCurve(CardMixin):
         ]
 
     def _card(self) -> Card:
+        """Return the card that displays the stability curve."""
         name = "the number of clusters" if self.param == "n_clusters" else self.param
         title = f"Replication above chance against {name}"
         table = self._headings(), self._cells()
@@ -214,6 +218,7 @@ class StabilityCurve(CardMixin):
         return value.item() if isinstance(value, np.generic) else value
 
     def _best(self) -> int:
+        """Return the position of the best value of the stability curve."""
         chosen = self._chosen()
         if chosen is not None:
             return chosen
@@ -342,7 +347,7 @@ def stability_curve(
 
 
 def _sample(rows: FloatArray, size: int) -> FloatArray:
-    """Return at most ``size`` rows, chosen by their contents, so that their order does not matter."""
+    """Return at most ``size`` rows for a stability curve, chosen by their contents, so that order does not matter."""
     if rows.shape[0] <= size:
         return rows
     keys = row_keys(rows, np.zeros(len(rows), dtype=np.int64))
@@ -352,7 +357,7 @@ def _sample(rows: FloatArray, size: int) -> FloatArray:
 def _replication(
     X: FloatArray, clusterer: Any, calibration: Calibration, seed: int, threads: int, *, strict: bool
 ) -> tuple[IntArray, FloatArray]:
-    """Cluster X (n, d); return the clusters (n,), -1 for noise, and replication above chance in each subsample."""
+    """Cluster X for one value of a stability curve; return clusters (n,), and replication above chance by subsample."""
     clusterer = _seeded(clusterer, seed)
     try:
         with on_one_thread():
@@ -370,18 +375,19 @@ def _replication(
 
 
 def _count_clusters(clusterer: Any, X: FloatArray) -> int:
+    """Return the number of clusters that one value of a stability curve gives."""
     with on_one_thread():
         return int(Labels.of(cluster(clusterer, X), X.shape[0]).classes.size)
 
 
 def _seeded(clusterer: Any, seed: int) -> Any:
-    """Return a clone in which every ``random_state`` of None is a seed, also in the steps of a pipeline."""
+    """Return a clone for a stability curve with a seed for every ``random_state`` of None, also in pipeline steps."""
     seeds = {name: seed % 2**32 for name, value in clusterer.get_params().items() if _is_free_seed(name, value)}
     return clone(clusterer).set_params(**seeds)
 
 
 def _silhouette(X: FloatArray, codes: IntArray) -> float:
-    """Return the mean silhouette of the rows that are in a cluster."""
+    """Return the mean silhouette of labeled rows, which breaks ties of a stability curve."""
     from sklearn.metrics import silhouette_score
 
     inner = codes >= 0
@@ -389,11 +395,12 @@ def _silhouette(X: FloatArray, codes: IntArray) -> float:
 
 
 def _is_free_seed(name: str, value: Any) -> bool:
+    """Return whether a parameter of the clusterer of a stability curve is a ``random_state`` of None."""
     return name.rsplit("__", 1)[-1] == "random_state" and value is None
 
 
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
-    """Return the name of the parameter, and a function from its value to a clusterer."""
+    """Return the parameter of a stability curve, and a function from its value to a clusterer."""
     if callable(clusterer) and not hasattr(clusterer, "fit"):
         if isinstance(clusterer, type) or _n_required(clusterer) < 2:
             return param or "n_clusters", lambda value: as_clusterer(clusterer(value))
@@ -411,21 +418,22 @@ def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]
 
 
 def _n_required(function: Callable[..., Any]) -> int:
-    """Return the number of positional parameters without a default."""
+    """Return how many positional parameters without a default the function of a stability curve has."""
     parameters = signature(function).parameters.values()
     return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def dense_rows(X: Any) -> FloatArray:
+    """Return the checked rows (n, d) of a stability curve, which draws unclustered data like dense X."""
     if sp.issparse(X):
         raise TypeError("X is sparse: stability_curve draws unclustered data like X, which needs a dense array.")
     return np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64)
 
 
 def _check_values(values: Any, numbers_of_clusters: bool, n_rows: int) -> AnyArray:
-    """Return the values to try, ascending."""
+    """Return the values of the parameter that a stability curve tries, ascending."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
-        raise TypeError(f"values must be some numbers, such as range(2, 11), got {values!r}.")
+        raise TypeError(f"values must be a sequence of numbers, such as range(2, 11), got {values!r}.")
     tried = sorted(set(values))
     if not tried:
         raise ValueError("values is empty: pass at least one value.")

@@ -287,7 +287,7 @@ def _check_rows(numbers: IntArray, ranking: FloatArray) -> None:
     if numbers.min() < 0 or numbers.max() >= ranking.size:
         raise ValueError(f"rows must be between 0 and {ranking.size - 1}, got {numbers.min()} to {numbers.max()}.")
     if np.unique(numbers).size < numbers.size:
-        raise ValueError("rows contains a row twice: give one answer for each.")
+        raise ValueError("rows contains a row twice: give one answer per row.")
     if np.isnan(ranking[numbers]).any():
         raise ValueError(
             f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."

@@ -230,8 +230,8 @@ def _summarize(
         held_out[row, subsamples[i][0]] = False
     if not held_out.any():
         raise ValueError(
-            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was held out of any of "
-            f"{len(new)} subsamples. Pass a larger n_resamples (--resamples)."
+            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and all {len(new)} subsamples contain "
+            "every one of them. Pass a larger n_resamples (--resamples)."
         )
     matched = held_out & np.array([matches(codes, labels) for labels in new])
     times = held_out.sum(axis=0)

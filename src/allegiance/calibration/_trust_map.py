@@ -157,7 +157,7 @@ def calibrate(
 
     codes = np.asarray(codes)
     if not (codes >= 0).any():
-        raise ValueError("labels are all noise (-1): there is no label whose trust could be measured.")
+        raise ValueError("labels contains only noise (-1): there is no label to trust.")
     keys = row_keys(rows, codes)
     order = np.argsort(keys, kind="stable")
     codes, own, close = codes[order], own_affinity[order], closeness[order]
@@ -330,17 +330,17 @@ def _warning(source: StandIn, result: Replication) -> str | None:
     if result.disagreement > 0.0:
         reasons.append(
             f"subsamples agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
-            f"these labels on {100 * result.shares.mean():.0f}%"
+            f"your labels on only {100 * result.shares.mean():.0f}%"
         )
     if source.is_known:
         return (
             f"The clusterer {source.name} does not reproduce the labels: {', and '.join(reasons)}. Low trust may be "
-            "due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
+            "due to the clusterer: pass clusterer= with the parameters that made the labels."
         )
     return (
         f"None of the built-in clusterers reproduces these labels. The closest is {source.name}: "
-        f"{', and '.join(reasons)}. The interval is widened accordingly: pass clusterer= (--algorithm), the clusterer "
-        "that made the labels."
+        f"{', and '.join(reasons)}. The interval is wider for that reason. If you know the clusterer, pass "
+        "clusterer=."
     )
 
 

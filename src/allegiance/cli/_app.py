@@ -234,7 +234,7 @@ def _text(error: Exception) -> str:
 
 def with_options(text: str) -> str:
     """Return a message of the library with command-line options instead of Python arguments."""
-    return _ARGUMENT.sub(lambda match: match[1] or match[2], text)
+    return _ARGUMENT.sub(lambda match: match[1] or match[2], text).replace("pass clusterer=", "pass --algorithm")
 
 
 def clean(text: str) -> str:

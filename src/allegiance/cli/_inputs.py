@@ -140,7 +140,7 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
         raise TableError("standard input is closed.")
     names = list(dict.fromkeys(data))
     if len(names) < len(data):
-        log.note("files named several times are read once.")
+        log.note("files that are named more than once are read once.")
     settings: dict[str, Any] = {
         "sep": reading.sep,
         "decimal": reading.decimal,
@@ -310,14 +310,13 @@ def make_scorer(
     """Return an unfitted scorer; ``settings`` are passed to the calibration."""
     from allegiance import AffinityScorer, Calibration
 
-    resamples = 20 if trust.resamples is None else trust.resamples
     precision: dict[str, Any] = {} if trust.eps is None else {"eps": trust.eps}
     return AffinityScorer(
         estimator,
         centers=centers,
         # "within" needs labels.
         influence=trust.influence or ("euclidean" if centers is not None and not labeled else "within"),
-        calibration=None if resamples == 0 else Calibration(resamples, **settings),
+        calibration=None if trust.resamples == 0 else Calibration(trust.resamples, **settings),
         n_jobs=trust.n_jobs,
         random_state=trust.seed,
         verbose=log.progress,

@@ -258,9 +258,10 @@ OWN_CLUSTERER_OPTIONS = [
         "The column is not a feature.",
     ),
 ]  # fmt: skip
+ADAPTIVE = "  [default: 20 to 400, as many as precision needs]"
 RESAMPLES_NEEDED = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
-    help="Number of subsamples to re-cluster.  [default: 20]",
+    help=f"Number of subsamples to re-cluster.{ADAPTIVE}",
 )  # fmt: skip
 SEED_OPTION = option(
     TRUST, "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,
@@ -277,7 +278,7 @@ TRUST_OPTIONS = [
     ),
     option(
         TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
-        help="Number of subsamples to re-cluster; 0 skips trust.  [default: 20]",
+        help=f"Number of subsamples to re-cluster; 0 skips trust.{ADAPTIVE}",
     ),
     SEED_OPTION,
 ]  # fmt: skip

@@ -162,7 +162,9 @@ def _answers(texts: list[str], own: list[str], classes: list[str], sheet: str) -
         raise TableError(f"column 'right' of {sheet} has {unknown[0]!r}, which is neither yes or no nor a cluster.")
     both = sorted(text for text in answers if text.lower() in _ANSWERS and text in classes)
     if both:
-        raise TableError(f"{both[0]!r} in {sheet} is a cluster and an answer: write the right cluster in every row.")
+        raise TableError(
+            f"{both[0]!r} in {sheet} is both a cluster and an answer: write the right cluster in every row."
+        )
     values = [
         None if not text else _ANSWERS.get(text.lower(), text == mine) for text, mine in zip(texts, own, strict=True)
     ]

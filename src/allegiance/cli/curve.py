@@ -35,7 +35,10 @@ Examples:
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
     [
-        opt.RESAMPLES_NEEDED,
+        opt.option(
+            opt.TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
+            help="Number of subsamples to re-cluster for each number of clusters.  [default: 20]",
+        ),
         opt.option(
             opt.TRUST, "--references", metavar="N", type=click.IntRange(min=2), default=10, show_default=True,
             help="Number of random reference tables; each takes half as long as DATA.",
@@ -65,7 +68,7 @@ def curve(**values: Any) -> int:
         points.X,
         lambda k: make_clusterer(algorithm, k, run.trust.seed),
         numbers,
-        n_resamples=20 if run.trust.resamples is None else run.trust.resamples,
+        n_resamples=run.trust.resamples or 20,
         n_references=values["references"],
         n_jobs=run.trust.n_jobs,
         random_state=run.trust.seed,

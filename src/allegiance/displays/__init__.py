@@ -22,12 +22,12 @@ __all__ = [
 
 
 class ResultPlots:
-    """What ``result.plot`` is: calling it draws the profile, its methods draw the others.
+    """Plots of a result: calling ``result.plot`` draws the profile, its methods draw the others.
 
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
 
     Examples
     --------
@@ -42,14 +42,9 @@ class ResultPlots:
         self._result = result
 
     def profile(self, *, ax: Any = None, **settings: Any) -> AffinityProfileDisplay:
-        """Draw the labels of each cluster, sorted by trust: the usual picture.
+        """Draw the labels of each cluster, sorted by trust.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        **settings
-            As in :class:`AffinityProfileDisplay`.
+        Parameters are those of :class:`AffinityProfileDisplay`, and axes to draw on.
         """
         return AffinityProfileDisplay(self._result, **settings).plot(ax=ax)
 
@@ -61,37 +56,23 @@ class ResultPlots:
         Parameters
         ----------
         X
-            (n, d) the data, whose principal axes make the map; without it the affinities take its place.
-        ax, cmap
-            Axes to draw on, by default those of a new figure, and the color map.
-        **settings
-            As in :class:`AffinityMapDisplay`, such as ``projection``, coordinates (n, 2) of your own.
+            (n, 2) coordinates, or (n, d) data whose principal axes make the map; without it, the affinities are used.
+        ax, cmap, **settings
+            Axes to draw on, by default those of a new figure, the color map, and as in :class:`AffinityMapDisplay`.
         """
         return AffinityMapDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 
     def flow(self, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> FlowDisplay:
-        """Draw which clusters the labels that are not firm are confused with.
+        """Draw which clusters are confused: labels that are not firm, by label and rival.
 
-        Parameters
-        ----------
-        ax, cmap
-            Axes to draw on, by default those of a new figure, and the color map.
-        **settings
-            As in :class:`FlowDisplay`.
+        Parameters are those of :class:`FlowDisplay`, axes to draw on, and the color map.
         """
         return FlowDisplay(self._result, **settings).plot(ax=ax, cmap=cmap)
 
     def gallery(self, X: Any, *, ax: Any = None, cmap: Any = "gray", **settings: Any) -> GalleryDisplay:
-        """Draw the most and the least trusted rows as images.
+        """Draw the most and the least trusted rows of X as images.
 
-        Parameters
-        ----------
-        X
-            (n, height, width) or (n, height, width, 3) images, or (n, d) the data.
-        ax, cmap
-            Axes to draw on, by default those of a new figure, and the color map of images without colors.
-        **settings
-            As in :class:`GalleryDisplay`, such as ``image_shape``.
+        Parameters are those of :class:`GalleryDisplay`, axes to draw on, and the color map of images without colors.
         """
         return GalleryDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 

@@ -35,7 +35,7 @@ _GAP, _LEAD = 2.0, 12.0
 
 
 def look_of(cluster: int) -> tuple[str, str]:
-    """Return the color and the marker of a cluster by its number; beyond eight, colors return with other markers."""
+    """Return the color and the marker of a cluster in pictures; beyond eight, colors return with other markers."""
     return _COLORS[cluster % len(_COLORS)], _MARKERS[cluster // len(_COLORS) % len(_MARKERS)]
 
 
@@ -76,12 +76,12 @@ def set_title(ax: Axes, title: str, *notes: str) -> None:
 
 
 def frame_of(columns: dict[str, AnyArray]) -> Any:
-    """Return columns as a pandas frame."""
+    """Return the numbers of a picture as a pandas frame."""
     return require("pandas", "io", "frame()").DataFrame(columns)
 
 
 def shortened(text: str, length: int) -> str:
-    """Return a text of at most ``length`` characters: without its last traits, or without its middle."""
+    """Return a text of a picture in at most ``length`` characters: without its last traits, or without its middle."""
     if len(text) <= length:
         return text
     first, comma, _ = text.partition(", ")
@@ -95,7 +95,7 @@ def shortened(text: str, length: int) -> str:
 def place_labels(
     ax: Axes, places: FloatArray, texts: list[str], *, avoid: FloatArray | None = None, **kw: Any
 ) -> list[Annotation]:
-    """Write each text at its place (m, 2), or as close as there is room inside the axes, away from ``avoid`` (j, 2).
+    """Write each text of a picture at its place (m, 2), or nearby where there is room, away from ``avoid`` (j, 2).
 
     A text that had to move far gets a line to its place. One that finds no room anywhere near is left out. Call this
     last: it needs the final limits and size of the axes.
@@ -140,12 +140,12 @@ class ResultDisplay:
         self.ranking: FloatArray = np.where(result._noise, np.nan, getattr(result, self.ranked_by))
 
     def members(self) -> list[IntArray]:
-        """Return the rows of each cluster; noise is left out."""
+        """Return the rows of each cluster in the picture; noise is left out."""
         return [np.flatnonzero(self.result._codes == code) for code in range(self.result.classes.size)]
 
 
 def check_result(result: Any, caller: str) -> None:
-    """Raise unless this is a result."""
+    """Raise unless what is drawn is a result."""
     if not hasattr(result, "own_affinity"):
         raise TypeError(
             f"{caller} needs an AffinityResult, got {type(result).__name__}. Call trust(X, labels), or "
@@ -154,7 +154,7 @@ def check_result(result: Any, caller: str) -> None:
 
 
 def check_length(X: Any, n: int) -> None:
-    """Raise unless X has n rows."""
+    """Raise unless the X of a picture has n rows."""
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if rows != n:
         raise ValueError(f"X has {rows} rows but result has {n} points: they must be equal.")

@@ -47,7 +47,7 @@ class AffinityProfileDisplay(ResultDisplay):
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     names
         Names of clusters by label, which are shown with the labels.
 
@@ -72,7 +72,7 @@ class AffinityProfileDisplay(ResultDisplay):
         """One array per band: first the firm labels, then the others, the most trusted of each first."""
 
     def plot(self, ax: Any = None) -> AffinityProfileDisplay:
-        """Draw, and return the display. Bands are as high as their clusters are large, if all have room for names.
+        """Draw the bands of the profile, and return the display. Bands are as high as clusters are large, if names fit.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class AffinityProfileDisplay(ResultDisplay):
                 0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=outlined(ax, 3.0)
             )
         self._name_bands(ax, names, tops + heights / 2.0, font)
-        ax.set_ylabel("cluster (bands as high as it is large)" if by_size else "cluster (bands of equal height)")
+        ax.set_ylabel("cluster (height shows its size)" if by_size else "cluster (equal heights)")
         return self
 
     def frame(self) -> Any:
@@ -115,7 +115,7 @@ class AffinityProfileDisplay(ResultDisplay):
         return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
     def _choose(self, ax: Axes) -> tuple[bool, float]:
-        """Return whether bands are drawn by size, and the size of their names in points."""
+        """Return whether bands of the profile are drawn by size, and the size of their names in points."""
         run_layout(ax)
         height = ax.get_window_extent().height * 72.0 / ax.figure.figure.dpi
         narrow = {by_size: float(self._layout(by_size)[1].min()) * height for by_size in (True, False)}
@@ -123,7 +123,7 @@ class AffinityProfileDisplay(ResultDisplay):
         return by_size, float(np.clip(narrow[by_size] / _LINE, _SMALLEST, _LARGEST))
 
     def _layout(self, by_size: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the top (m,) and the height (m,) of each band, between 0 at the top and 1."""
+        """Return the top (m,) and the height (m,) of each band of the profile, between 0 at the top and 1."""
         sizes = np.array([rows.size for rows in self.rows], dtype=np.float64)
         m = sizes.size
         gap = _GAP / m
@@ -144,7 +144,7 @@ class AffinityProfileDisplay(ResultDisplay):
 
 
 def _draw_band(ax: Axes, values: FloatArray, firm: int, top: float, height: float, color: str) -> list[Any]:
-    """Fill one band from top to bottom: the first ``firm`` values plain, the others hatched."""
+    """Fill one band of the profile from top to bottom: the first ``firm`` values plain, the others hatched."""
     artists = []
     for start, stop, hatch in ((0, firm, None), (firm, values.size, "/////")):
         if start == stop:
@@ -173,7 +173,7 @@ class FlowDisplay(ResultDisplay):
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`, with at least two clusters.
     which
         Count only "doubtful" points, which are noise and labels that are not firm, or "all".
     names
@@ -209,7 +209,7 @@ class FlowDisplay(ResultDisplay):
         """(m, k) points of each label with each rival."""
 
     def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE) -> FlowDisplay:
-        """Draw, and return the display.
+        """Draw the flow chart from label to rival, and return the display.
 
         Parameters
         ----------
@@ -245,6 +245,7 @@ class FlowDisplay(ResultDisplay):
 
     @property
     def _note(self) -> str:
+        """The line below the title of the flow chart: how many labels are counted."""
         k = self.counts.shape[1]
         counted, labeled, noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
         labels = f"{counted:,} of {count(labeled, 'label')} are not firm"
@@ -253,7 +254,7 @@ class FlowDisplay(ResultDisplay):
         return f"{labels}; {count(noise, 'noise point')}" if noise else labels
 
     def _draw_frame(self, ax: Axes) -> None:
-        """Name rows and columns, draw a grid, and gray the diagonal, where nothing can be."""
+        """Name rows and columns of the flow chart, draw a grid, and gray the diagonal, where nothing can be."""
         m, k = self.counts.shape
         names = [shortened(name, _LONG) for name in self.names]
         # Columns have the labels alone: their names are to the left of the rows.
@@ -272,7 +273,7 @@ class FlowDisplay(ResultDisplay):
             ax.fill(*(corners + i).T, color=text_color(ax), alpha=0.12, linewidth=0)
 
     def _write_numbers(self, ax: Axes, values: FloatArray) -> list[Any]:
-        """Write the numbers in the largest size at which all fit their squares; none if they would be too small."""
+        """Write the numbers of the flow chart in the largest size at which all fit; none if they would be too small."""
         colors = require("matplotlib.colors", "plot", "FlowDisplay.plot")
         centered: dict[str, Any] = {"ha": "center", "va": "center"}
         rows, columns = np.nonzero(values)
@@ -306,7 +307,7 @@ class StabilityCurveDisplay:
     Parameters
     ----------
     curve
-        What :func:`allegiance.stability_curve` returns.
+        The result of :func:`allegiance.stability_curve`.
 
     Examples
     --------
@@ -323,7 +324,7 @@ class StabilityCurveDisplay:
         self.curve = curve
 
     def plot(self, ax: Any = None) -> StabilityCurveDisplay:
-        """Draw, and return the display.
+        """Draw the chart of the stability curve, and return the display.
 
         Parameters
         ----------
@@ -353,12 +354,12 @@ class StabilityCurveDisplay:
         return self
 
     def frame(self) -> Any:
-        """Return one row per value of the parameter."""
+        """Return the chart of the stability curve as numbers: one row per value of the parameter."""
         return self.curve.frame()
 
 
 def plot_shares(drivers: Drivers, ax: Any = None) -> Axes:
-    """Draw the column shares of :class:`allegiance.drivers.Drivers` as bars, and return the axes."""
+    """Draw the column shares of :class:`allegiance.drivers.Drivers` as a bar chart, and return the axes."""
     shares = list(drivers.shares.items())[:12][::-1]
     ax = axes_to_draw_on(ax, "Drivers.plot()", (6.4, 1.2 + 0.3 * len(shares)))
     ax.barh([shortened(name, 40) for name, _ in shares], [100 * share for _, share in shares])

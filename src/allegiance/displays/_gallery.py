@@ -44,7 +44,7 @@ class GalleryDisplay(ResultDisplay):
     Parameters
     ----------
     result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     X
         (n, height, width) or (n, height, width, 3) images, or (n, d) the data that was scored.
     image_shape
@@ -95,7 +95,7 @@ class GalleryDisplay(ResultDisplay):
         """(m, height, width) or (m, height, width, 3) in the order of ``examples``."""
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
-        """Draw, and return the display.
+        """Draw the gallery, and return the display.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class GalleryDisplay(ResultDisplay):
         return frame_of(self.examples)
 
     def _lines(self) -> dict[str, list[IntArray]]:
-        """Return the lines by their titles: a cluster with two blocks of entries, or a kind of entries with one."""
+        """Return the lines of the gallery by title: a cluster with two blocks of images, or one kind of images."""
         group, cluster = self.examples["group"], self.examples["cluster"]
         if not self.per_cluster:
             return {kind.replace(" ", "\n"): [np.flatnonzero(group == kind)] for kind in (_MOST, _LEAST)}
@@ -156,7 +156,7 @@ class GalleryDisplay(ResultDisplay):
         }
 
     def _write(self, ax: Axes, titles: list[str], places: list[tuple[float, float, int]], ratio: float) -> list[Any]:
-        """Write captions below the images and titles before the lines, in a size that fits."""
+        """Write captions below the images of the gallery and titles before its lines, in a size that fits."""
         run_layout(ax)
         corners: FloatArray = ax.transData.transform([(0.0, 0.0), (1.0 + _GAP, 0.0)])
         points = (corners[1, 0] - corners[0, 0]) * 72.0 / ax.figure.figure.dpi
@@ -177,7 +177,7 @@ class GalleryDisplay(ResultDisplay):
         return texts
 
     def _choose_rows(self, n: int) -> dict[str, AnyArray]:
-        """Return the most and least trusted rows, without repeats."""
+        """Return the most and least trusted rows for the gallery, without repeats."""
         result, ranking = self.result, self.ranking
         groups = dict(zip(map(str, result.classes.tolist()), self.members(), strict=True))
         if not self.per_cluster:

@@ -82,7 +82,7 @@ class _Map(ResultDisplay):
         self._outside = f"{count(int(outside), 'point')} outside the view" if outside else ""
 
     def _prepare(self, ax: Any) -> Axes:
-        """Return axes over the view, with one unit for both where it is not too long."""
+        """Return axes over the view of the map, with one unit for both where it is not too long."""
         extent = self.upper - self.lower
         even = bool(extent.max() <= _LONGEST * extent.min())
         scale = max(_SIDE / extent.max(), _LEAST / extent.min())
@@ -97,7 +97,7 @@ class _Map(ResultDisplay):
         return ax
 
     def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
-        """Draw points in the color and marker of their labels, or by value on a ``scale``; noise as pluses."""
+        """Draw points on the map in the color and marker of their labels, or by value on a ``scale``."""
         n = self.position.shape[0]
         size = float(np.clip(6000.0 / max(n, 1), 1.5, 22.0))
         groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
@@ -115,7 +115,7 @@ class _Map(ResultDisplay):
             self.points_.append(ax.scatter(*self.position[rows].T, **(style | kw)))
 
     def _finish(self, ax: Axes, titles: tuple[str, ...], show_labels: bool) -> None:
-        """Draw the color bar, the title, and the label of each cluster at its representative or amid its points."""
+        """Draw the color bar and title of the map, and each cluster's label at its site or amid its points."""
         # Inside the axes' own frame of reference, so that it stays as high as they are.
         bar = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
         self.colorbar_ = ax.figure.colorbar(self.field_, cax=bar, label=self.subject)
@@ -135,6 +135,7 @@ class _Map(ResultDisplay):
 
     @property
     def _title(self) -> str:
+        """The first words of the map's title: what it shows."""
         return self.subject[0].upper() + self.subject[1:]
 
 
@@ -146,8 +147,8 @@ class AffinityMapDisplay(_Map):
     result
         The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     X
-        (n, d) the data, whose two principal axes make the map, standardized for ``influence="within"``; without it the
-        affinities take its place.
+        (n, 2) coordinates, or (n, d) data whose two principal axes make the map, standardized for
+        ``influence="within"``; without it, the affinities are used.
     projection
         (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
     which
@@ -158,7 +159,7 @@ class AffinityMapDisplay(_Map):
 
     See Also
     --------
-    AffinityFieldDisplay : Affinity at every place of a plane.
+    AffinityFieldDisplay : Affinity at every position of a plane.
 
     Examples
     --------
@@ -189,17 +190,17 @@ class AffinityMapDisplay(_Map):
             rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
             check_length(rows, len(result))
             if rows.shape[1] < 2:
-                raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
+                raise ValueError("a map needs at least two columns. Pass projection=, an (n, 2) array of coordinates.")
             if X is not None and rows.shape[1] > 2 and result._measurement.influence.startswith("within"):
                 rows = standardize(rows)  # closeness takes no notice of units
-            plane = _principal_plane(rows)
+            plane = _principal_plane(rows) if X is None else _choose_plane(rows, getattr(X, "columns", None), None)
             position, axes = plane.project(rows), plane.names
         super().__init__(result, position, axes, None, which, names)
 
     def plot(
         self, ax: Any = None, *, cmap: Any = COLOR_SCALE, show_labels: bool = True, point_kw: Any = None
     ) -> AffinityMapDisplay:
-        """Draw, and return the display.
+        """Draw the map of the points, and return the display.
 
         Parameters
         ----------
@@ -226,13 +227,12 @@ class AffinityMapDisplay(_Map):
 
 
 class AffinityFieldDisplay(_Map):
-    """Trust, the largest affinity or the affinity to one cluster, at every place of a plane.
+    """Trust, the largest affinity or the affinity to one cluster, at every position of a plane.
 
     With more than two features the plane goes through the mean of X along its two principal axes, or along two
-    ``features``. Every place of the picture is scored as the point of the space that it is. Only the points, which lie
-    before and behind the plane, are projected on it. With a pipeline, the plane is one of the transformed space. Of the
-    largest affinity, ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second, lower is
-    brighter.
+    ``features``. Every position of the picture is scored as a point of that plane; only the data points are projected
+    onto it. With a pipeline, the plane lies in the transformed space. For the largest affinity, ``kind="contour"`` and
+    ``kind="heat"`` are the two pictures of the paper; in the second, lower is brighter.
 
     Parameters
     ----------
@@ -243,11 +243,11 @@ class AffinityFieldDisplay(_Map):
     labels
         (n,) their labels; by default those that the scorer gives to new points.
     which
-        As for :class:`AffinityMapDisplay`; "trust" is that of the label that a point there would get.
+        As for :class:`AffinityMapDisplay`; "trust" is the trust of the label that a point at that position would get.
     features
         Two features, by number or name: a slice along them.
     resolution
-        Places of the grid along each axis.
+        Number of grid positions along each axis.
     names
         Names of clusters by label, which are shown with the labels.
 
@@ -280,7 +280,7 @@ class AffinityFieldDisplay(_Map):
             )
         check_is_fitted(scorer)
         if check_count(resolution, "resolution") < 2:
-            raise ValueError("resolution must be at least 2: one place makes no map.")
+            raise ValueError("resolution must be at least 2.")
         fitted = scorer.fitted_
         if not fitted.influence.takes_points:
             raise ValueError("AffinityFieldDisplay scores the places of a plane, which Kernel('precomputed') cannot.")
@@ -315,7 +315,7 @@ class AffinityFieldDisplay(_Map):
         show_labels: bool = True,
         point_kw: dict[str, Any] | None = None,
     ) -> AffinityFieldDisplay:
-        """Draw, and return the display.
+        """Draw the field over the plane, and return the display.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class AffinityFieldDisplay(_Map):
         side = "above" if np.nanmin(self.field) >= 0.5 else "below"
         line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
         note = f"{self._note}; points projected" if self._note else ""
-        self._finish(ax, (f"{self._title} at every place; {line}", note), show_labels)
+        self._finish(ax, (f"{self._title} over the plane; {line}", note), show_labels)
         return self
 
     def frame(self) -> Any:
@@ -352,6 +352,7 @@ class AffinityFieldDisplay(_Map):
         return frame_of({"x": x, "y": y, self.value_name: self.field.ravel()})
 
     def _draw_field(self, ax: Axes, kind: str, cmap: Any) -> None:
+        """Draw the values at every place of the map as contours or shades of gray, and the line at one half."""
         field = np.ma.masked_invalid(self.field)
         x, y = (_middles(self.lower[i], self.upper[i], field.shape[0]) for i in range(2))
         lowest = min(np.floor(float(field.min()) / _STEP) * _STEP, 1.0 - 2 * _STEP)
@@ -372,7 +373,7 @@ class AffinityFieldDisplay(_Map):
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
 
     def _draw_cells(self, ax: Axes) -> None:
-        """Draw the borders between the clusters that places get, and the representatives."""
+        """Draw the borders between clusters on the map, and the representatives."""
         x, y = (_middles(self.lower[i], self.upper[i], self.owner.shape[0]) for i in range(2))
         for code in np.unique(self.owner[self.owner >= 0])[1:]:
             inside = np.ma.masked_where(self.owner < 0, (self.owner == code).astype(np.float64))
@@ -385,7 +386,7 @@ class AffinityFieldDisplay(_Map):
 
 
 class _Plane(NamedTuple):
-    """The points origin + u first + v second of the space of X."""
+    """The plane of a map: the points origin + u first + v second of the space of X."""
 
     origin: FloatArray
     axes: FloatArray
@@ -393,16 +394,16 @@ class _Plane(NamedTuple):
     note: str
 
     def lift(self, uv: FloatArray) -> FloatArray:
-        """Return the points (n, d) of the space at coordinates (n, 2)."""
+        """Return the points (n, d) of the space at coordinates (n, 2) of the map."""
         return self.origin + uv @ self.axes
 
     def project(self, X: Rows) -> FloatArray:
-        """Return the coordinates (n, 2) of the points of the plane closest to rows of X."""
+        """Return the coordinates (n, 2) of rows of X on the map: the closest points of its plane."""
         return np.asarray(X @ self.axes.T) - self.origin @ self.axes.T
 
 
 def _choose_plane(rows: Rows, names: AnyArray | None, features: Any) -> _Plane:
-    """Return the plane to draw: all of two features, a slice along two, or the principal one."""
+    """Return the plane of a map: all of two features, a slice along two, or the principal one."""
     d = rows.shape[1]
     if features is None and d > 2:
         return _principal_plane(rows)
@@ -420,12 +421,12 @@ def _choose_plane(rows: Rows, names: AnyArray | None, features: Any) -> _Plane:
 
 
 def _principal_plane(data: Rows) -> _Plane:
-    """Return the plane of the two principal axes of ``data`` (n, d) through its mean."""
+    """Return the plane of a map along the two principal axes of ``data`` (n, d), through its mean."""
     from sklearn.decomposition import PCA
 
     n, d = data.shape
     if n < 3:
-        raise ValueError("principal axes need at least three rows of X. Give more, or choose features=(i, j).")
+        raise ValueError("principal axes need at least three rows of X. Pass more rows, or choose features=(i, j).")
     solver = "arpack" if is_sparse(data) and min(data.shape) > 2 else "auto"
     with np.errstate(invalid="ignore", divide="ignore"):
         pca = PCA(2, svd_solver=solver, random_state=0).fit(data if solver == "arpack" else dense(data))
@@ -435,11 +436,12 @@ def _principal_plane(data: Rows) -> _Plane:
 
 
 def _mean(rows: Rows) -> FloatArray:
+    """Return the mean (d,) of rows, through which the plane of a map passes."""
     return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
 
 
 def _around(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of a view around representatives and points (n, 2), without extreme outliers."""
+    """Return the corners of a map's view around representatives and points (n, 2), without extreme outliers."""
     low, high = np.quantile(position, [_TAIL, 1 - _TAIL], axis=0)
     far = np.where(high > low, high - low, np.inf)
     position = np.clip(position, low - far, high + far)
@@ -451,18 +453,18 @@ def _around(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray,
 
 
 def _middles(low: float, high: float, m: int) -> FloatArray:
-    """Return the middles (m,) of equal parts of an interval."""
+    """Return the middles (m,) of equal parts of a side of the map."""
     return low + (high - low) * (np.arange(m) + 0.5) / m
 
 
 def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
-    """Return the middles (m * m, 2) of the squares of a grid over a view, row by row from the bottom."""
+    """Return the middles (m * m, 2) of the squares of a grid over the map's view, row by row from the bottom."""
     x, y = np.meshgrid(_middles(lower[0], upper[0], m), _middles(lower[1], upper[1], m))
     return np.column_stack([x.ravel(), y.ravel()])
 
 
 def _measure(result: Any, which: Any) -> tuple[str, str, FloatArray]:
-    """Return the name, the description and the values (n,) of what is shown; NaN where it is not stored."""
+    """Return the name, the description and the values (n,) of what a map shows; NaN where it is not stored."""
     if which is None:
         which = "trust" if result._calibrated else "affinity"
     if isinstance(which, str) and which == "trust":

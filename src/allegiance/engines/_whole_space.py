@@ -41,9 +41,7 @@ class ClosedForm(Engine):
     def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Say why there is no closed form; None if there is one."""
         if tessellation.region.bounded:
-            return (
-                "engine='closed-form' holds for cells that no wall cuts: use domain='space' with it, or engine='auto'."
-            )
+            return "engine='closed-form' supports only cells that no wall cuts: use domain='space' or engine='auto'."
         if not tessellation.affinely_independent:
             return (
                 f"engine='closed-form' needs affinely independent sites, but {tessellation.n_sites} distinct sites "
@@ -220,8 +218,8 @@ class FittedWholeSpace(FittedEngine):
 
     def _unserved(self, rows: AnyArray, where: str) -> str:
         return (
-            f"engine={self._engine!r} with domain='space' cannot serve {rows.size} of the points, the first being row "
-            f"{rows[0]}: it lies {where}. Use engine='auto', or domain='box'."
+            f"engine={self._engine!r} with domain='space' does not support {rows.size} of the points. The first is row "
+            f"{rows[0]}, which lies {where}. Use engine='auto', or domain='box'."
         )
 
     def _in_hull(self, queries: Queries) -> BoolArray:

@@ -14,13 +14,13 @@ from allegiance.calibration import Calibration, ContentSample, calibrate, is_pai
 from allegiance.results import AffinityResult, FrameLike
 
 from ._fitted import Fitted, user_stacklevel
-from ._inputs import has_pipeline, last_step, repeatable
+from ._pipelines import has_pipeline, last_step, repeatable
 
 
 def calibrate_fitted(
     fitted: Fitted, sample: ContentSample, result: AffinityResult | None = None, *, estimator: Any = None, X: Any = None
 ) -> Fitted:
-    """Return a fitted object with trust, estimated from a sample of the training points.
+    """Calibrate a fitted object: return it with trust, estimated from a sample of the training points.
 
     ``result`` has the scores of all training points, and ``X`` (n, d) is the user's input, if known. ``estimator`` is
     the clusterer of the labels; None if unknown.
@@ -57,7 +57,7 @@ def calibrate_fitted(
 
 
 def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray, known: Any, X: Any) -> tuple[Any, Any]:
-    """Return the rows to re-cluster, and the clusterer; None if it is unknown."""
+    """Return the rows to re-cluster for calibration, and the clusterer; None if it is unknown."""
     influence = fitted.specification.influence
     restored = influence.restore(sample.rows) if influence.has_sites else sample.rows
     if known is None:
@@ -73,13 +73,13 @@ def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray,
 
 
 def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
-    """Return the names and stand-in clusterers that this influence suggests for labels of unknown origin."""
+    """Return the names and stand-in clusterers that the influence suggests for calibrating labels of unknown origin."""
     own = fitted.specification.influence.clusterer(np.unique(codes[codes >= 0]).size)
     return [] if own is None else [(type(own).__name__, own)]
 
 
 def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
-    """Return the distance (k,) of the farthest member of each cluster; if that is 0, the usual distance."""
+    """Return the distance (k,) of the farthest calibration member of each cluster; if that is 0, the usual distance."""
     members = fitted.members
     inner = distance[codes >= 0]
     usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
@@ -92,7 +92,7 @@ def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
 
 
 def stability_score(fitted: Fitted, X: Any) -> float:
-    """Return the replication above chance of the labels of points, without measuring affinities."""
+    """Return the replication above chance of labels, as calibration does, without measuring affinities."""
     settings = fitted.specification.settings
     calibration = fitted.specification.calibration or Calibration()
     points = fitted.prepare_input(X)
@@ -115,7 +115,7 @@ def stability_score(fitted: Fitted, X: Any) -> float:
 
 
 def _of_rows(values: Any, name: str, sample: ContentSample, places: IntArray) -> AnyArray | None:
-    """Return the entries of a user's array (n,) for the sampled rows."""
+    """Return the entries of a user's array (n,) for the rows sampled for calibration."""
     if values is None:
         return None
     array = np.asarray(values)

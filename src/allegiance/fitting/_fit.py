@@ -31,8 +31,8 @@ from allegiance.influence import INFLUENCES, AnySummary, Diagram, Euclidean, Inf
 from allegiance.typicality import MemberDistances
 
 from ._fitted import Fitted, nearest_sites
-from ._inputs import Columns
 from ._labels import Labels, check_classes, merge_classes, positions_of
+from ._pipelines import Columns
 
 REPRESENTATIVES = ("mean", "median", "medoid")
 #: Rows per block when ranges are computed.
@@ -84,13 +84,13 @@ class Specification:
         return specification
 
     def describe_influence(self) -> str:
-        """Return a short description of the influence and weights."""
+        """Return a short description of the influence and weights to fit with."""
         words = self.influence.describe()
         return words if self.weights is None else f"{words}, {self.weights.describe()}"
 
 
 class Chunk(NamedTuple):
-    """Some rows of the data."""
+    """Some rows of the training data."""
 
     X: Any
     """(m, d) as read from the source."""
@@ -101,39 +101,39 @@ class Chunk(NamedTuple):
 
 
 class Chunks(Protocol):
-    """Data that a fit reads in several passes."""
+    """Training data that a fit reads in several passes."""
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
+        """The number of columns of the training data."""
 
     @property
     def has_labels(self) -> bool:
-        """Whether chunks come with labels."""
+        """Whether chunks of training data come with labels."""
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the data once, and merge the chunk summaries in order; None is left out."""
+        """Read the training data once, and merge the chunk summaries in order; None is left out."""
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """Checked and prepared rows (n, d) in memory, with labels if any: a single chunk."""
+    """Checked and prepared training data (n, d) in memory, with labels if any: a single chunk."""
 
     X: Rows
     labels: Labels | None
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
+        """The number of columns of the training data."""
         return int(self.X.shape[1])
 
     @property
     def has_labels(self) -> bool:
-        """Whether there are labels."""
+        """Whether the training data has labels."""
         return self.labels is not None
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Summarize the one chunk."""
+        """Summarize the training data, which is one chunk."""
         total = summarize(Chunk(self.X, self.labels, 0))
         assert total is not None
         return total
@@ -154,7 +154,7 @@ class FitResult(NamedTuple):
 def fit(
     specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None
 ) -> FitResult:
-    """Fit to data in chunks.
+    """Fit to training data in chunks.
 
     Labeled data is read once for the clusters and their means; "within" reads it again for the covariance (twice
     above 128 columns), and weights take one more pass. The last pass computes the extent of the data, the distances of
@@ -167,11 +167,11 @@ def fit(
     influence, domain = specification.influence, specification.domain
     diagram, located = influence.diagram(training, keep_axes=domain.keeps_axes)
     if specification.weights is not None:
-        spread = training.chunks.total(partial(training.spread, diagram))
+        spread = training.read(partial(training.spread, diagram))
         diagram = specification.weights.apply(diagram, spread)
     # Unlabeled rows get the nearest center; weights move the borders between centers.
     by_nearest = not training.has_labels or (not chunks.has_labels and specification.weights is not None)
-    last = training.chunks.total(partial(training.last_pass, diagram, located, by_nearest))
+    last = training.read(partial(training.last_pass, diagram, located, by_nearest))
     extent = last.extent.merge(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
         specification=specification,
@@ -214,7 +214,7 @@ class _Training:
             self._nearest_center = Euclidean().diagram(self, keep_axes=False)[0]
             if isinstance(chunks, InMemory):
                 self.chunks = InMemory(chunks.X, self.labels(Chunk(chunks.X, None, 0), chunks.X))
-        self._clusters = self.chunks.total(self.first_pass) if self.has_labels else None
+        self._clusters = self.read(self.first_pass) if self.has_labels else None
         if self._clusters is not None:
             n_centers = None if self.user_sites is None else self.user_sites.shape[0]
             self.classes = check_classes(self._clusters.classes, n_centers)
@@ -228,7 +228,7 @@ class _Training:
         return self.__dict__ | {"chunks": None}
 
     def _representatives(self) -> FloatArray:
-        """(k, d) the means, medians or medoids of the clusters."""
+        """(k, d) the means, medians or medoids of the clusters of the training data."""
         kind, clusters = self.specification.representative, self._clusters
         assert clusters is not None
         if clusters.sums is not None:
@@ -236,23 +236,27 @@ class _Training:
         X, codes = self.in_memory("representative")
         return representatives(X, codes, self.n_clusters, kind)
 
-    def rows(self, chunk: Chunk) -> Rows:
-        """Return the rows (m, d) of a chunk as the diagram needs them."""
-        return chunk.X if self.is_prepared else self.specification.influence.prepare(self.columns.check(chunk.X))
+    def read(self, summarize: Callable[[Chunk, Rows], AnySummary]) -> AnySummary:
+        """Read the training data once, and merge ``summarize(chunk, rows)``; rows (m, d) are as diagrams need them."""
+        return self.chunks.total(partial(self._summarize_chunk, summarize))
+
+    def _summarize_chunk(self, summarize: Callable[[Chunk, Rows], AnySummary], chunk: Chunk) -> AnySummary | None:
+        """Return the summary of a chunk of training data; None if it has no rows."""
+        if chunk.X.shape[0] == 0:
+            return None
+        rows = chunk.X if self.is_prepared else self.specification.influence.prepare(self.columns.check(chunk.X))
+        return summarize(chunk, rows)
 
     def labels(self, chunk: Chunk, rows: Rows) -> Labels:
-        """Return the labels of a chunk; without labels, the nearest center by Euclidean distance."""
+        """Return the labels of a chunk of training data; without labels, the nearest center by Euclidean distance."""
         if chunk.labels is None:
             nearest = nearest_sites(self._nearest_center, self._nearest_center.locate(rows, self.threads).position)
             return Labels.of(nearest, nearest.size)
         return chunk.labels if isinstance(chunk.labels, Labels) else Labels.of(chunk.labels, chunk.X.shape[0])
 
-    def first_pass(self, chunk: Chunk) -> _Clusters | None:
-        """Return the clusters of a chunk, with sums and ranges of their members if needed."""
-        if chunk.X.shape[0] == 0:
-            return None
-        rows, influence = self.rows(chunk), self.specification.influence
-        labels = self.labels(chunk, rows)
+    def first_pass(self, chunk: Chunk, rows: Rows) -> _Clusters:
+        """Return the clusters of a chunk, with sums and ranges of their members if needed: the first pass of a fit."""
+        labels, influence = self.labels(chunk, rows), self.specification.influence
         classes = labels.classes
         codes, k = labels.codes(classes), classes.size
         by_sums = self.specification.representative == "mean"
@@ -264,21 +268,18 @@ class _Training:
             _ranges(rows, codes, k) if influence.needs_labels else None,
         )
 
-    def spread(self, diagram: Diagram, chunk: Chunk) -> SpreadSums | None:
-        """Return the sums from which weights are computed."""
-        if chunk.X.shape[0] == 0:
-            return None
-        rows = self.rows(chunk)
+    def spread(self, diagram: Diagram, chunk: Chunk, rows: Rows) -> SpreadSums:
+        """Return the sums over a chunk from which the weights of clusters are computed."""
         located = diagram.locate(rows, self.threads)
         codes = self._codes(chunk, rows, diagram, located, not self.has_labels)
         # Noise gets the divergence from an arbitrary site, which is then ignored.
         return SpreadSums.of(codes, diagram.divergences(located, np.maximum(codes, 0)), self.n_clusters)
 
-    def last_pass(self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk) -> _LastPass | None:
-        """Summarize the rows of a chunk, which are located first unless ``located`` is passed."""
-        if chunk.X.shape[0] == 0:
-            return None
-        rows, calibration = self.rows(chunk), self.specification.calibration
+    def last_pass(
+        self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk, rows: Rows
+    ) -> _LastPass:
+        """Summarize a chunk for the last pass of a fit; its rows are located first unless ``located`` is passed."""
+        calibration = self.specification.calibration
         located = located or diagram.locate(rows, self.threads)
         codes = self._codes(chunk, rows, diagram, located, by_nearest)
         limit = 0 if calibration is None else calibration.n_rows(self.n_clusters, rows.shape[1])
@@ -294,13 +295,13 @@ class _Training:
         return summary._replace(codes=codes, located=located) if self.is_prepared else summary
 
     def _codes(self, chunk: Chunk, rows: Rows, diagram: Diagram, located: Located, by_nearest: bool) -> IntArray:
-        """Return the cluster numbers (m,) of a chunk, from its labels or the nearest site."""
+        """Return the cluster numbers (m,) of a chunk of training data, from its labels or the nearest site."""
         if by_nearest:
             return nearest_sites(diagram, located.position, self.threads)
         return self.labels(chunk, rows).codes(self.classes)
 
     def largest_residuals(self) -> FloatArray:
-        """(d,) bound on the distance between any row and its site in each column."""
+        """(d,) bound on the distance between any row of the training data and its site in each column."""
         assert self._clusters is not None
         assert self._clusters.ranges is not None
         lower, upper = self._clusters.ranges
@@ -309,24 +310,22 @@ class _Training:
         return np.maximum(np.abs(upper - sites), np.abs(lower - sites)).max(axis=0)
 
     def total(self, summarize: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
-        """Read the data once, and merge ``summarize(rows, codes)``."""
-        return self.chunks.total(partial(self._with_codes, summarize))
+        """Read the training data once, and merge ``summarize(rows, codes)``."""
+        return self.read(partial(self._with_codes, summarize))
 
-    def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk) -> AnySummary | None:
-        if chunk.X.shape[0] == 0:
-            return None
-        rows = self.rows(chunk)
+    def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk, rows: Rows) -> AnySummary:
+        """Summarize the rows of a chunk with the cluster numbers of their labels."""
         return summarize(rows, self.labels(chunk, rows).codes(self.classes))
 
     def in_memory(self, caller: str) -> tuple[Rows, AnyArray]:
-        """Return all rows (n, d) and cluster numbers (n,); ValueError if they are not in memory."""
+        """Return all training rows (n, d) and cluster numbers (n,); ValueError if they are not in memory."""
         if not isinstance(self.chunks, InMemory) or self.chunks.labels is None:
             raise ValueError(needs_memory(caller))
         return self.chunks.X, self.chunks.labels.codes(self.classes)
 
 
 def needs_memory(caller: str) -> str:
-    """Return the error message for options that cannot be computed from data in chunks."""
+    """Return the error message for options of a fit that cannot be computed from data in chunks."""
     return (
         f"{caller} needs all rows in memory, but X comes in chunks: fit to a sample of the rows, or leave it out "
         "and pass labels or centers."
@@ -334,7 +333,7 @@ def needs_memory(caller: str) -> str:
 
 
 class _Clusters(NamedTuple):
-    """The clusters of labeled rows."""
+    """The clusters of labeled training rows, from the first pass of a fit."""
 
     classes: AnyArray
     """(k,) the distinct labels."""
@@ -345,7 +344,7 @@ class _Clusters(NamedTuple):
     """The minimum and maximum (k, d) over the members; None if not needed."""
 
     def merge(self, other: _Clusters) -> _Clusters:
-        """Return the clusters of both sets of rows."""
+        """Return the clusters of both sets of training rows."""
         classes = merge_classes(self.classes, other.classes)
         k, mine, theirs = classes.size, *(positions_of(each.classes, classes) for each in (self, other))
         sizes = np.zeros(k, np.int64)
@@ -364,7 +363,7 @@ class _Clusters(NamedTuple):
 
 
 def _ranges(X: Rows, codes: AnyArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """Return the minimum and maximum (k, d) over the members of each cluster; over all rows if X is sparse."""
+    """Return the minimum and maximum (k, d) over the training members of each cluster; over all rows if X is sparse."""
     d = X.shape[1]
     if is_sparse(X):
         lower, upper = (np.asarray(side.todense(), np.float64).ravel() for side in (X.min(axis=0), X.max(axis=0)))
@@ -383,7 +382,7 @@ def _ranges(X: Rows, codes: AnyArray, k: int) -> tuple[FloatArray, FloatArray]:
 
 
 class _LastPass(NamedTuple):
-    """The results of the last pass."""
+    """The results of the last pass of a fit."""
 
     extent: Extent
     members: Lazy[MemberDistances]
@@ -392,7 +391,7 @@ class _LastPass(NamedTuple):
     located: Located | None = None
 
     def merge(self, other: _LastPass) -> _LastPass:
-        """Return the results for both sets of rows."""
+        """Return the results of the last pass over both sets of training rows."""
         return _LastPass(
             self.extent.merge(other.extent),
             Lazy.known(self.members.value.merge(other.members.value)),
@@ -401,13 +400,14 @@ class _LastPass(NamedTuple):
 
 
 def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows: Rows, keys: Any) -> MemberDistances:
+    """Return the distances of training members from their representatives, from the last pass of a fit."""
     distance = np.sqrt(diagram.divergences(located, np.maximum(codes, 0)))
     keys = content_keys(rows) if keys is None else keys
     return MemberDistances.of(keys, codes, distance, diagram.positions.shape[0])
 
 
 def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> FloatArray:
-    """Return a representative (k, d) of each cluster of rows (n, d), dense or CSR; no cluster is empty.
+    """Return the representative (k, d) that a fit computes for each cluster of rows (n, d), dense or CSR.
 
     ``kind`` is "median" (per coordinate) or "medoid", the member with the smallest sum of distances to the other
     members, which compares all pairs inside a cluster.
@@ -427,6 +427,7 @@ def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> Flo
 
 
 def _medoid(members: Rows) -> int:
+    """Return the position of the medoid of training members, the representative with the least sum of distances."""
     from sklearn.metrics import pairwise_distances_chunked
 
     sums = [chunk.sum(axis=1) for chunk in pairwise_distances_chunked(members)]

@@ -29,8 +29,8 @@ from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, FrameLike, Measurement, Ranks, distance_and_closeness, join_results
 from allegiance.typicality import MemberDistances
 
-from ._inputs import Columns, without_feature_names
 from ._labels import NOISE, Labels, align, labels_of
+from ._pipelines import Columns, without_feature_names
 
 if TYPE_CHECKING:
     from ._fit import Specification
@@ -40,7 +40,7 @@ _PART = 65_536
 
 
 class PreparedInput(NamedTuple):
-    """Points after the transformers and the estimator, which may be third-party code."""
+    """Points to score, after the transformers and the estimator, which may be third-party code."""
 
     rows: Rows
     """(n, d) as the diagram needs them."""
@@ -52,7 +52,7 @@ class PreparedInput(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A clustering as affine functions over a region, with statistics of its points."""
+    """The fitted object: a clustering as affine functions over a region, with statistics of its points."""
 
     specification: Specification
     columns: Columns
@@ -73,17 +73,17 @@ class Fitted:
 
     @property
     def influence(self) -> Influence:
-        """The influence, which defines closeness."""
+        """The influence of the fitted object, which defines closeness."""
         return self.specification.influence
 
     @property
     def diagram(self) -> Diagram:
-        """The affine functions of the clusters."""
+        """The affine functions of the fitted clusters."""
         return self.tessellation.diagram
 
     @cached_property
     def engine(self) -> FittedEngine:
-        """The engine that measures affinities, built on first use."""
+        """The engine of the fitted object, which measures affinities; built on first use."""
         specification = self.specification
         return build_engine(specification.engine, self.tessellation, specification.settings)
 
@@ -96,20 +96,20 @@ class Fitted:
         _ = None if self.members is None else self.members.value
 
     def with_threads(self, threads: int = 1) -> Fitted:
-        """Return a copy for one of several workers, with ``threads`` threads and without progress."""
+        """Return a copy of the fitted object for one of several workers, with ``threads`` threads, without progress."""
         settings = replace(self.specification.settings, threads=threads, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
 
     def without_preprocessing(self) -> Fitted:
-        """Return a copy for points that are already transformed."""
+        """Return a copy of the fitted object for points that are already transformed."""
         return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
     def locate(self, rows: Rows) -> Located:
-        """Return the positions of rows (n, d) in the diagram."""
+        """Return the positions of rows (n, d) in the fitted diagram."""
         return self.tessellation.diagram.locate(rows, self.specification.settings.threads)
 
     def _predict_codes(self, X: Any, n: int) -> IntArray | None:
-        """Return the cluster numbers (n,) that the estimator predicts for new points; None if it cannot."""
+        """Return the cluster numbers (n,) that the fitted estimator predicts for new points; None if it cannot."""
         clusterer = self.clusterer if hasattr(X, "columns") else without_feature_names(self.clusterer)
         if clusterer is None or not hasattr(clusterer, "predict"):
             return None
@@ -127,18 +127,18 @@ class Fitted:
         return codes
 
     def codes_of(self, points: PreparedInput, located: Located) -> IntArray:
-        """Return the clusters (n,) of points that passed :meth:`prepare_input`."""
+        """Return the fitted clusters (n,) of points that passed :meth:`prepare_input`."""
         if points.codes is not None:
             return points.codes
         return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the labels (n,) of new points (n, d)."""
+        """Return the labels (n,) of new points (n, d) by the fitted clustering."""
         points = self.prepare_input(X)
         return labels_of(self.codes_of(points, self.locate(points.rows)), self.classes)
 
     def prepare_input(self, X: Any, labels: Any = None, *, named: bool = True) -> PreparedInput:
-        """Apply the transformers and the estimator to points (n, d).
+        """Apply the fitted transformers and the estimator to points (n, d).
 
         ``labels`` are (n,), -1 for noise; with None the points are labeled as new points. ``named=False`` accepts an
         array in place of a frame, with the columns in training order.
@@ -209,12 +209,12 @@ class Fitted:
         )
 
     def empty_result(self, frame: FrameLike, top: int | None) -> AffinityResult:
-        """Return a result without points."""
+        """Return a result without points, from a fitted object."""
         located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
 
     def measurement(self, started: float) -> Measurement:
-        """Return the settings of the measurement, for the record."""
+        """Return the settings with which the fitted object measures, for the record."""
         specification = self.specification
         return Measurement(
             influence=specification.describe_influence(),
@@ -228,7 +228,7 @@ class Fitted:
         )
 
     def warn_if_imprecise(self, imprecise: int, n_points: int) -> None:
-        """Warn once if some points did not reach the requested precision."""
+        """Warn once if some points that a fitted object scored did not reach the requested precision."""
         if imprecise:
             specification = self.specification
             warnings.warn(
@@ -241,7 +241,7 @@ class Fitted:
 
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
-    """Return the number (n,) of the site with the lowest function at each position."""
+    """Return the number (n,) of the fitted site with the lowest function at each position."""
     from allegiance._kernels.counting import owners_at
 
     position, columns, b = kernel_ready(position, diagram.functions.a.T, diagram.functions.b)
@@ -255,7 +255,7 @@ def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> I
 
 
 def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int) -> dict[str, Any]:
-    """Return the ``top`` largest affinities of each row, with the same numbers as in a full result."""
+    """Return the ``top`` largest affinities that a fitted object measures, the same numbers as in a full result."""
     n = codes.size
     cluster, shares, errors = np.empty((n, top), np.int64), np.empty((n, top)), np.empty((n, top))
     engines, empty = np.empty(n, np.uint8), np.empty(n, dtype=bool)
@@ -280,7 +280,7 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
 
 
 def user_stacklevel() -> int:
-    """Return the ``stacklevel`` at which a warning of the caller points to the user's code."""
+    """Return the ``stacklevel`` at which a warning about fitted or scored points names the user's code."""
     frame: Any = inspect.currentframe()
     level = -1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("allegiance", "sklearn"):

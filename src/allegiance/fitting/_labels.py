@@ -17,13 +17,13 @@ from allegiance._core.validation import AnyArray, BoolArray, IntArray, is_missin
 NOISE = -1
 #: Integers from here on are not exact as floats.
 _LARGEST = 2.0**53
-_ENDS_IN_NUL = "labels has names that end in a NUL character, which arrays of names cannot hold."
-_MIXED = "labels must be of one kind: they mix types that cannot be compared. Use names only, or numbers only."
+_ENDS_IN_NUL = "labels has names that end in a NUL character, which arrays of names cannot store."
+_MIXED = "labels mixes types that cannot be compared: use names only, or numbers only."
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """One label per row.
+    """The labels of a clustering, one per row.
 
     Attributes
     ----------
@@ -54,6 +54,7 @@ class Labels:
 
     @cached_property
     def _distinct(self) -> tuple[AnyArray, IntArray]:
+        """The distinct labels (k,) without noise, and the position of each labeled row's label among them."""
         try:
             return np.unique(self.values[~self.noise], return_inverse=True)
         except TypeError as error:
@@ -65,7 +66,7 @@ class Labels:
         return self._distinct[0]
 
     def codes(self, classes: AnyArray, unknown: int | None = None) -> IntArray:
-        """Return the cluster number (n,) of each row among ``classes`` (k,), -1 for noise.
+        """Return the cluster number (n,) of each row's label among ``classes`` (k,), -1 for noise.
 
         Raises
         ------
@@ -105,7 +106,7 @@ def merge_classes(first: AnyArray, second: AnyArray) -> AnyArray:
     if not first.size or not second.size:
         return first if first.size else second
     if first.dtype.kind != second.dtype.kind:
-        raise TypeError("labels must be of one kind: some chunks have names, others numbers.")
+        raise TypeError("labels must be all names or all numbers: some chunks have names, others numbers.")
     try:
         return np.union1d(first, second)
     except TypeError as error:
@@ -154,7 +155,7 @@ def align(X: Any, labels: Any) -> Any:
     if len(index) == len(own) and index.is_unique and own.is_unique and index.isin(own).all():
         return labels.reindex(index)
     raise ValueError(
-        "labels has another index than X: both must hold the same rows. Pass labels.to_numpy() to match by position."
+        "labels and X have different indexes: they must have the same rows. Use labels.to_numpy() to match by position."
     )
 
 
@@ -171,6 +172,7 @@ def positions_of(own: AnyArray, classes: AnyArray, unknown: int | None = None) -
 
 
 def _as_array(labels: Any) -> AnyArray:
+    """Return the user's labels as an array, element by element; TypeError for clusterers and column names."""
     if hasattr(labels, "fit"):
         raise TypeError(
             f"labels must be one label per row of X, got {labels!r}: pass a clusterer as trust(X, clusterer=...)."
@@ -205,7 +207,7 @@ def _discrete(values: AnyArray) -> AnyArray:
 
 
 def _of_one_kind(values: AnyArray) -> AnyArray:
-    """Return an array of Python objects as numbers or as strings."""
+    """Return labels in an array of Python objects as numbers or as strings."""
     if values.ndim != 1:
         return values
     items = values.tolist()
@@ -232,4 +234,5 @@ def _of_one_kind(values: AnyArray) -> AnyArray:
 
 
 def _too_large(label: str) -> str:
+    """Return the error message about a numeric label that is too large."""
     return f"labels contains {label}, too large for a cluster number: use names."

@@ -215,8 +215,8 @@ class Weights(Parameters):
         s_i is the mean divergence of the cluster's points from its representative and r the dimension in which volume
         is measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
     scale
-        What the weights are multiplied with to become squared distances. "auto" is the mean squared distance of the
-        points from their representatives, with which rescaling the data changes nothing.
+        The factor that turns weights into squared distances. "auto" is the mean squared distance of the points from
+        their representatives, so that rescaling the data changes nothing.
     query
         The weight of a point before scaling. None is the average over points, sum of weights / n: 1 / n for "size".
 
@@ -277,7 +277,7 @@ class Weights(Parameters):
     def _given(self, k: int) -> FloatArray:
         raw = real_array("weights", self.values, 1)
         if raw.shape != (k,):
-            raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: must be equal.")
+            raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: they must be equal.")
         if not np.isfinite(raw).all():
             raise ValueError("weights must be finite.")
         return raw

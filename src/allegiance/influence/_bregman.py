@@ -149,7 +149,7 @@ class _Given(BregmanDivergence):
                 where = f"in coordinate {worst} at y = {point}" if few else "along a direction"
                 raise ValueError(
                     f"gradient of divergence {self.name!r} is wrong {where}: it gives {given[worst]:.6g}, finite "
-                    f"differences of phi give {slopes[worst]:.6g}, off by {error[worst]:.2g}."
+                    f"differences of phi give {slopes[worst]:.6g}."
                 )
 
 
@@ -191,7 +191,7 @@ class _Separable(BregmanDivergence):
 
 
 class _KL(_Separable):
-    """phi(y) = y log y - y: generalised Kullback-Leibler."""
+    """phi(y) = y log y - y: generalized Kullback-Leibler."""
 
     name, domain = "kl", (0.0, np.inf)
 
@@ -247,7 +247,7 @@ class _Logistic(_Separable):
         return np.log(Y) - np.log1p(-Y)
 
     def each(self, y: FloatArray, c: FloatArray) -> FloatArray:
-        # As generalised Kullback-Leibler divergences: what that adds to one side it takes from the other.
+        # As generalized Kullback-Leibler divergences: what that adds to one side it takes from the other.
         kl = DIVERGENCES["kl"]
         return kl.each(y, c) + kl.each(1.0 - y, 1.0 - c)
 
@@ -373,7 +373,7 @@ class BregmanInfluence(Influence):
 @INFLUENCES.register("kl")
 @dataclass(frozen=True, eq=False, repr=False)
 class KL(BregmanInfluence):
-    """Generalised Kullback-Leibler divergence, for counts and shares: X must be positive.
+    """Generalized Kullback-Leibler divergence, for counts and shares: X must be positive.
 
     Parameters
     ----------

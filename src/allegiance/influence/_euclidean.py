@@ -54,7 +54,7 @@ class Euclidean(Influence):
 class Within(Influence):
     """Mahalanobis distance with the pooled covariance of the clusters themselves: try it first on real tables.
 
-    Units and correlations of the columns then do not matter. The covariance is shrunk towards independent columns as
+    Units and correlations of the columns then do not matter. The covariance is shrunk toward independent columns as
     Ledoit and Wolf do.
 
     Examples
@@ -73,7 +73,7 @@ class Within(Influence):
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the whitened sites."""
         if not training.has_labels:
-            raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
+            raise ValueError("influence='within' needs labels, to measure how points vary around their centers.")
         sites = training.sites
         sums = partial(scatter_sums, sites, training.largest_residuals(), threads=training.threads)
         if _FEW_COLUMNS < sites.shape[1] <= MOST_CORRELATED:
@@ -122,7 +122,7 @@ class Cosine(Influence):
     """Euclidean distance after every row is divided by its length, so that only directions count: for embeddings.
 
     Between rows of length one the squared distance is 2 (1 - cosine). Clusters are represented by the means of such
-    rows, as in k-means of normalised rows; ``centers`` that are given are divided by their length too. A row of zeros
+    rows, as in k-means of normalized rows; ``centers`` are divided by their length as well. A row of zeros
     has no direction: it stays at the origin, where its cosine with everything is 0, as in scikit-learn.
 
     Examples
@@ -178,7 +178,7 @@ _ROUNDING = 4.0
 class ScatterSums(NamedTuple):
     """Sums over points from which the covariance around their representatives follows.
 
-    Columns are brought to equal variance before they are shrunk: shrinking towards a multiple of the identity would
+    Columns are brought to equal variance before they are shrunk: shrinking toward a multiple of the identity would
     otherwise depend on their units. A column that does not vary inside any cluster, or only by rounding, counts with
     its variance over all points. Above ``MOST_CORRELATED`` columns the shrinkage is complete: columns keep their
     variances and no correlations, which costs as much as reading X.
@@ -352,7 +352,7 @@ def _scales(
             "to it. Use fewer clusters, or influence='euclidean'."
         )
     magnitude = np.where(magnitude > 0, magnitude, 1.0)
-    # Without residuals all points lie at their centres, so that these and the sizes give the variance of all.
+    # Without residuals all points lie at their centers, so that these and the sizes give the variance of all.
     relative = (centers - centers[0]) / magnitude
     between = np.sqrt(sizes @ (relative - sizes @ relative / sizes.sum()) ** 2 / sizes.sum())
     differs = ~varies & (between > resolution)

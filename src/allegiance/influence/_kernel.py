@@ -352,7 +352,7 @@ class KernelSums:
             with on_one_thread(), np.errstate(over="ignore", invalid="ignore"):
                 for_row_blocks(fill, X.shape[0], threads, multiple=_KERNEL_ROWS)
         if not (np.isfinite(sums).all() and np.isfinite(own).all()):
-            raise ValueError("kernel gives values that are not finite: scale X, or change the parameters of Kernel.")
+            raise ValueError("kernel returns values that are not finite: scale X, or change the parameters of Kernel.")
         return sums, own
 
     def _fill(self, X: Rows, part: slice, sums: FloatArray, own: FloatArray) -> None:

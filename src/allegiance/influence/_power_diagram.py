@@ -211,7 +211,7 @@ class LinearEmbedding:
         size = float(np.abs(ordered).max())
         spread = float(np.abs(centered).max())
         if 0.0 < spread < _SMALLEST_SPREAD:
-            raise ValueError(f"X: its clusters are at most {2 * spread:.1g} apart, too little to measure. Rescale X.")
+            raise ValueError(f"the clusters of X are at most {2 * spread:.1g} apart, too close to measure. Rescale X.")
         unit = power_of_two(spread or size)
         axes = span_axes(centered * unit, size * unit)
         rank, d = axes.shape

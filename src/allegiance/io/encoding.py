@@ -126,7 +126,7 @@ def _encode_array(value: Any, name: str) -> Any:
     values = [item.item() if isinstance(item, np.generic) else item for item in value.ravel()]
     plain = all(item is None or isinstance(item, bool | int | float | str) for item in values)
     if value.ndim != 1 or value.dtype.kind != "O" or not plain:
-        raise TypeError(f"{name} holds {value.dtype} in {value.ndim} dimensions, which cannot be saved.")
+        raise TypeError(f"{name} is a {value.ndim}-D array of {value.dtype}, which cannot be saved.")
     return {"kind": "objects", "values": values}
 
 

@@ -401,7 +401,7 @@ def _column_findings(plan: FeaturePlan, profile: Profile, duplicates: Sequence[F
     numbers = [column.name for column in plan.features if column.kind == "number" and column.name not in copies]
     codes = [name for name in numbers if _is_code(profile.columns[name])]
     if codes:
-        text = f"Used as numbers, but possibly codes of categories: {join_names(codes)}."
+        text = f"Used as numbers, but possibly category codes: {join_names(codes)}."
         # Two codes make the same clusters as numbers and as categories.
         level = "warning" if any(len(profile.columns[name].values or ()) > 2 for name in codes) else "note"
         yield _note("codes", codes, text, quote_option("--one-hot", codes), level)

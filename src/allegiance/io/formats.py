@@ -261,9 +261,11 @@ def open_array(path: str) -> Part:
         else:
             array = np.lib.format.read_array(place, allow_pickle=False)
     if array.dtype.kind not in "biufUS":
-        raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
+        raise TableError(f"{path} contains an array of dtype {array.dtype}: numbers or text are needed.")
     if array.ndim not in (1, 2):
-        raise TableError(f"{path} holds an array of shape {array.shape}: two dimensions are needed, a row per point.")
+        raise TableError(
+            f"{path} contains an array of shape {array.shape}: two dimensions are needed, one row per point."
+        )
     vectors = {f"x{i}": column for i, column in enumerate(array.T if array.ndim == 2 else [array])}
 
     def batch(columns: Iterable[str], start: int, stop: int) -> pa.RecordBatch:
@@ -291,18 +293,20 @@ def open_json(path: str) -> Part:
             text = bytes(stream.read()).decode("utf-8-sig")
         records = _read_records(text)
     if not all(isinstance(record, dict) for record in records):
-        raise TableError(f"{path} holds {type(records[0]).__name__}s: a table needs one JSON object per row.")
+        raise TableError(f"{path} contains {type(records[0]).__name__}s: a table needs one JSON object per row.")
     rows = [_flat_record(record) for record in records]
     names = list(dict.fromkeys(name for row in rows for name in row))
     nested = [name for name in names if any(isinstance(row.get(name), (dict, list)) for row in rows)]
     columns = {name: [row.get(name) for row in rows] for name in names if name not in nested}
     if not columns:
-        raise TableError(f"{path} holds only nested values: extract the ones to use into columns first.")
+        raise TableError(f"{path} contains only nested values: extract those you need into columns first.")
     texts = {name: pa.array([_json_text(value) for value in values], pa.string()) for name, values in columns.items()}
     part = Part.of(path, pa.table(texts), "jsonl", written=True)
     if nested:
         listed = ", ".join(map(repr, nested[:5]))
-        part.warnings.append((f"{path}: ignored nested values in {listed}. Extract them into columns to use them.", ""))
+        part.warnings.append(
+            (f"{path}: ignored nested values in {listed}. To use them, extract them into columns.", "")
+        )
     return part
 
 

@@ -141,7 +141,7 @@ class PartitionedSink:
             try:
                 self._stack.enter_context(lock)
             except filelock.Timeout:
-                raise TableError(f"{self.path} is being written by another run: wait until it has ended.") from None
+                raise TableError(f"{self.path} is being written by another run: wait until it ends.") from None
             for folder in (self.path, self.path + RECORDS):
                 for left in Path(folder).glob(f"{TEMPORARY}*"):  # of a run that was killed: this one has the lock
                     left.unlink()

@@ -313,13 +313,13 @@ class FeaturePlan:
         """Return a column in its own units, with NaN for missing values."""
         values = without_dictionary(values)
         if not (is_text(values.type) or is_number(values.type) or is_time(values.type)):
-            raise TableError(f"column {column.name!r} holds {column.kind}s in the plan, but here {values.type}.")
+            raise TableError(f"column {column.name!r} contains {column.kind}s in the plan, but {values.type} here.")
         numbers, odd = read_column(values, column.reading, column.missing)
         if odd is not None:
             raise CellError(
                 column.name,
                 odd,
-                f"column {column.name!r} holds {odd[:40]!r}, which is not a {column.kind}. Correct it, or pass "
+                f"column {column.name!r} contains {odd[:40]!r}, which is not a {column.kind}. Correct it, or pass "
                 f"missing={{{column.name!r}: [{odd[:40]!r}]}} (--missing {column.name}={odd[:40]}).",
             )
         return numbers
@@ -440,7 +440,7 @@ class FeaturePlan:
         profile, gaps = table.profile(), Gaps()
         pairs = [(column, profile.columns[column.name]) for column in self.features]
         problems = [
-            f"column {column.name!r} should hold {column.kind}s{_because(stats)}{self._first_cell(table, column)}."
+            f"column {column.name!r} should contain {column.kind}s{_because(stats)}{self._first_cell(table, column)}."
             for column, stats in pairs
             if column.kind != "category" and not _readable(column, stats)
         ]

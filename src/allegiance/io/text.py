@@ -480,7 +480,7 @@ class _Stream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         data = bytes(self._stream.read(size))
         if self._plain and b"\0" in data:
-            raise TableError(f"{self._where} holds a NUL byte: it is damaged, or not text.")
+            raise TableError(f"{self._where} contains a NUL byte: it is damaged, or not text.")
         self.lines += data.count(b"\n") or data.count(b"\r")
         self._tail = (self._tail + data)[-_TAIL:] if len(data) < _TAIL else data[-_TAIL:]
         return data
@@ -508,7 +508,7 @@ def _encoding_of(head: bytes, where: str) -> str:
         even, odd = head[::2].count(0), head[1::2].count(0)
         if max(even, odd) > 0.3 * len(head) / 2 and min(even, odd) < 0.05 * len(head) / 2:
             return "utf-16-le" if odd > even else "utf-16-be"
-        raise TableError(f"{where} is read as text, but it holds binary data.")
+        raise TableError(f"{where} is read as text, but it contains binary data.")
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:

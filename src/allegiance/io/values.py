@@ -279,7 +279,7 @@ def _whole_or_text(column: Any, name: str, where: str) -> Any:
         texts = pc.replace_substring_regex(texts, r"\.?0+$", "")
     if pc.any(pc.ends_with(texts, pattern="\0")).as_py():
         # NumPy drops trailing NUL characters, which could merge two labels.
-        raise TableError(f"column {name!r} of {where} holds a label that ends in a NUL character: remove it first.")
+        raise TableError(f"column {name!r} of {where} has a label that ends in a NUL character: remove it first.")
     return texts
 
 

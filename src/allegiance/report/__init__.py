@@ -1,7 +1,7 @@
 """A result as one HTML page: a file to send on, a notebook's cell, or served by :mod:`allegiance.review`.
 
 ``_inputs`` checks what the user passes along with the result, ``_describe`` says what clusters and points are like,
-``_data`` chooses what travels with the page, ``_figures`` draws, ``_page`` puts it in words and together. In the
+``_points`` chooses what travels with the page, ``_figures`` draws, ``_page`` puts it in words and together. In the
 browser ``static/state.js`` holds what the reader looks at, and everything else follows it.
 """
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse, join_names
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, join_names
 from allegiance.results import AffinityResult
 
-from ._inputs import Column, Features, check_inputs, shorten
+from ._inputs import Column, check_inputs, shorten
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
@@ -28,7 +27,7 @@ _DAY = 86_400_000.0
 
 
 class Trait(NamedTuple):
-    """A column in which a cluster differs from the other clusters."""
+    """A column that describes a cluster: it differs there from the other clusters."""
 
     column: int
     level: int
@@ -66,6 +65,7 @@ def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[Colu
 
 
 def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
+    """Return the typical values of each cluster in one column, which describe it."""
     category = column.kind == "category"
     known = (codes >= 0) & ((column.values >= 0) if category else ~np.isnan(column.values))
     own, values = codes[known], column.values[known]
@@ -84,7 +84,7 @@ def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
 
 
 def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit: float) -> ColumnProfile:
-    """Compare means (k, w) of clusters of some sizes (k, 1), given the variance over all; None for shares."""
+    """Compare means (k, w) of clusters of sizes (k, 1) to describe them, with the variance of all (None for shares)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         sums = np.where(sizes > 0, sizes * means, 0.0)
         overall = sums.sum(axis=0) / sizes.sum()
@@ -109,7 +109,7 @@ def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit
 
 
 def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], k: int) -> list[list[Trait]]:
-    """Return the columns in which each of k clusters differs most from the others, the strongest first."""
+    """Return the traits that describe each of k clusters: the columns in which it differs most, strongest first."""
     by_cluster: list[list[Trait]] = [[] for _ in range(k)]
     for place, (column, profile) in enumerate(zip(columns, profiles, strict=True)):
         if profile is None:
@@ -127,7 +127,7 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
 
 
 def _pattern(profile: ColumnProfile | None, trait: Trait) -> FloatArray:
-    """Return the means (k,) of all clusters in the column or category of a trait, standardized."""
+    """Return the standardized means (k,) of all clusters in the column or category of a trait."""
     assert profile is not None
     level = max(trait.level, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -135,7 +135,7 @@ def _pattern(profile: ColumnProfile | None, trait: Trait) -> FloatArray:
 
 
 def _without_repeats(traits: list[Trait], patterns: list[FloatArray]) -> list[Trait]:
-    """Return the strongest traits, without columns that say the same as a stronger one."""
+    """Return the strongest traits, without columns that describe the cluster in the same way as a stronger one."""
     chosen: list[int] = []
     for place in sorted(range(len(traits)), key=lambda place: -abs(traits[place].difference)):
         own = patterns[place]
@@ -150,7 +150,7 @@ def _without_repeats(traits: list[Trait], patterns: list[FloatArray]) -> list[Tr
 
 
 class Description(NamedTuple):
-    """The distinguishing traits of a cluster."""
+    """The description of a cluster by its traits."""
 
     name: str
     """A few words, such as "high revenue, fiber"; empty if it has no traits."""
@@ -169,7 +169,7 @@ def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Descripti
 
 
 def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _NAME_LENGTH) -> str:
-    """Return the strong traits in words, or the strongest one if all are weak."""
+    """Return the name of a cluster that describes its strong traits, or the strongest one if all are weak."""
     named = [trait for trait in traits if columns[trait.column].is_named]
     parts: list[str] = []
     for trait in named:
@@ -187,6 +187,7 @@ def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _
 
 
 def _words(column: Column, trait: Trait) -> str:
+    """Return the words that describe a trait, such as "high income" or a category."""
     if column.kind == "category":
         level = column.levels[trait.level].strip()
         words = shorten(level, _LEVEL_LENGTH)
@@ -198,6 +199,7 @@ def _words(column: Column, trait: Trait) -> str:
 
 
 def _detail(column: Column, trait: Trait) -> str:
+    """Return the words that describe a trait, with the values of the cluster and the others."""
     if column.kind == "category":
         level = column.levels[trait.level].strip()
         return f"{join_names([column.name])}={level} ({trait.inside:.0%}, others {trait.outside:.0%})"
@@ -206,7 +208,7 @@ def _detail(column: Column, trait: Trait) -> str:
 
 
 def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
-    """Return a value as text, with as many decimals as the largest value in its row needs."""
+    """Return a typical value in its unit as text, with as many decimals as the largest value in its row needs."""
     if column.kind == "date":
         return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
     if column.is_year:
@@ -214,29 +216,6 @@ def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
     if largest is not None and 1e-3 <= largest < 1e15:
         return f"{value:,.{max(0, 2 - int(np.floor(np.log10(largest))))}f}"
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
-
-
-class NeighborFinder:
-    """Find the nearest members of a cluster; dense features are divided by their standard deviation within clusters."""
-
-    def __init__(self, features: Features, codes: IntArray) -> None:
-        self._codes, self._rows = codes, features.rows
-        if not is_sparse(self._rows):
-            squares = np.zeros(self._rows.shape[1])
-            for cluster in np.unique(codes[codes >= 0]).tolist():
-                members = self._rows[codes == cluster]
-                squares += len(members) * members.var(axis=0, dtype=np.float64)
-            spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
-            self._rows = self._rows / np.where(spread > 0, spread, 1.0)
-
-    def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
-        """Return the n nearest members of a cluster for each query, without the query itself."""
-        members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
-        if not members.size or not queries.size:
-            return [members[:0]] * queries.size
-        finder = NearestNeighbors(algorithm="brute").fit(self._rows[members])
-        near = members[finder.kneighbors(self._rows[queries], min(n + 1, members.size), return_distance=False)]
-        return [rows[rows != query][:n] for rows, query in zip(near, queries, strict=True)]
 
 
 def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None) -> list[Description]:
@@ -257,7 +236,7 @@ def result_traits(
 
 
 def _repeats_labels(column: Column, result: AffinityResult) -> bool:
-    """Return whether a column equals the labels."""
+    """Return whether a column equals the labels, so that it cannot describe clusters."""
     rows = np.flatnonzero(result._codes >= 0)
     if column.kind not in ("number", "category"):
         return False
@@ -288,7 +267,7 @@ def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePla
 
 
 def described(columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray) -> list[dict[str, Any]]:
-    """Return columns with the typical values of the clusters in page order, for the page's scripts."""
+    """Return columns with the values that describe clusters in page order, for the page's scripts."""
     order = np.argsort(place)
     entries = []
     for column, profile in zip(columns, profiles, strict=True):
@@ -303,11 +282,12 @@ def described(columns: list[Column], profiles: list[ColumnProfile | None], place
 
 
 def _rounded(value: float) -> float | None:
+    """Return a typical value with six digits; None if it is unknown."""
     return None if value != value else float(f"{value:.6g}")
 
 
 class HeatRow(NamedTuple):
-    """One column of the table as a row of the heat map, with a cell for each cluster."""
+    """One column that describes clusters as a row of the heat map, with a cell for each cluster."""
 
     column: int
     name: str
@@ -322,7 +302,7 @@ class HeatRow(NamedTuple):
 def heat_map(
     columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray, shares: dict[str, float]
 ) -> list[HeatRow]:
-    """Return the columns by clusters in page order, the strongest drivers or separation first."""
+    """Return the columns that describe clusters as a heat map in page order, strong drivers or separation first."""
     order = np.argsort(place)
     rows = []
     for number, (column, profile) in enumerate(zip(columns, profiles, strict=True)):

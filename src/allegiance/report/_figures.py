@@ -15,8 +15,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardize
 from allegiance.results import AffinityResult
 
-from ._data import STEPS, Groups, all_affinities
 from ._inputs import Inputs
+from ._points import STEPS, Groups, all_affinities
 
 _CALLER = "report()"
 #: Height of the map and of the histogram in pixels.
@@ -47,7 +47,7 @@ _CLUSTERS = (
 
 
 class Projection(NamedTuple):
-    """Two coordinates for each point."""
+    """The map coordinates of each point."""
 
     name: str
     """The name of the axes in the menu."""
@@ -59,7 +59,7 @@ class Projection(NamedTuple):
 
     @property
     def limits(self) -> list[list[float]]:
-        """The limits of both axes, without extreme outliers."""
+        """The limits of both axes of the map, without extreme outliers."""
         low, high = self.xy.min(axis=0), self.xy.max(axis=0)
         inner_low, inner_high = np.quantile(self.xy, [_TAIL, 1 - _TAIL], axis=0)
         margin = _MARGIN * (inner_high - inner_low)
@@ -71,7 +71,7 @@ class Projection(NamedTuple):
 
 
 def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Projection]:
-    """Return the axes to choose from: the user's, discriminant axes, principal components; the first is the default.
+    """Return the axes of the map to choose from: the user's, discriminant axes, principal components.
 
     A single feature is drawn against trust, with noise at 0.
     """
@@ -106,18 +106,19 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
 
 
 def _of_columns(xy: FloatArray, names: tuple[str, str]) -> Projection:
+    """Return two columns as axes of the map."""
     return Projection(", ".join(names), xy, names, " and ".join(names))
 
 
 def _count_cells(projection: Projection) -> int:
-    """Return the number of cells of a grid over the map that contain points."""
+    """Return the number of cells of a grid over the map figure that contain points."""
     low, high = np.array(projection.limits).T
     cells = np.clip((_GRID * (projection.xy - low) / (high - low)).astype(int), 0, _GRID - 1)
     return int(np.unique(cells @ [1, _GRID]).size)
 
 
 def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return coordinates (n, m) and shares of variance (m,) of at least two components."""
+    """Return map coordinates (n, m) and shares of variance (m,) of at least two principal components."""
     n, d = values.shape
     if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
         values = dense(values)
@@ -130,7 +131,7 @@ def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArra
 
 
 def _discriminant_axes(components: FloatArray, result: AffinityResult) -> FloatArray | None:
-    """Return the two axes (n, 2) that separate the clusters best; None if there are fewer than three."""
+    """Return the two map axes (n, 2) that separate the clusters best; None if there are fewer than three."""
     members = np.flatnonzero(~result._noise)
     members = members[:: max(1, members.size // _DISCRIMINANT_ROWS)]
     codes = result._codes[members]
@@ -158,10 +159,12 @@ def draw_figures(counts: IntArray, groups: Groups, projection: Projection) -> di
 
 
 def _models() -> Any:
+    """Return the module of Bokeh models that figures consist of."""
     return require("bokeh.models", "report", _CALLER)
 
 
 def _figure(height: int, **settings: Any) -> Any:
+    """Return an empty Bokeh figure in the page's style."""
     plot = require("bokeh.plotting", "report", _CALLER).figure(
         height=height,
         sizing_mode="stretch_width",
@@ -181,18 +184,19 @@ def _figure(height: int, **settings: Any) -> Any:
 
 
 def _source(name: str, *columns: str) -> Any:
+    """Return the empty data source of a figure, which the page's scripts fill."""
     return _models().ColumnDataSource({column: [] for column in columns}, name=f"{name}-data")
 
 
 def _add_tools(plot: Any, *tools: Any) -> None:
-    """Add tools; the first one is active for dragging."""
+    """Add tools to a figure; the first one is active for dragging."""
     plot.add_tools(*tools)
     plot.toolbar.active_drag = tools[0]
     plot.toolbar.active_scroll = None
 
 
 def _draw_map(projection: Projection, word: str) -> Any:
-    """Return the map: a density, crosses for noise, dots, weak labels, cluster names, and a ring."""
+    """Return the map figure: a density, crosses for noise, dots, weak labels, cluster names, and a ring."""
     models = _models()
     (left, right), (bottom, top) = projection.limits
     plot = _figure(
@@ -241,7 +245,7 @@ def _draw_map(projection: Projection, word: str) -> Any:
 
 
 def _draw_histogram(counts: IntArray, word: str) -> Any:
-    """Return the histogram: bars of all labels, and in front of them the selected labels."""
+    """Return the histogram figure: bars of all labels, and in front of them the selected labels."""
     models = _models()
     edges = np.arange(STEPS + 1) / STEPS
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
@@ -274,7 +278,7 @@ def _draw_histogram(counts: IntArray, word: str) -> Any:
 
 
 def palettes(k: int) -> dict[str, list[str]]:
-    """Return the colors of trust, clusters (which repeat after the last one), verdicts and values."""
+    """Return the colors of figures for trust, clusters (which repeat after the last one), verdicts and values."""
     interpolate = require("bokeh.palettes", "report", _CALLER).interp_palette
     return {
         "trust": list(interpolate(_TRUST, _SIZE)),

@@ -37,7 +37,7 @@ _BLOCK = 4_000_000
 
 
 class Images:
-    """One image for each point: an array of pixels, possibly on disk, or paths of files."""
+    """The user's images, one for each point: an array of pixels, possibly on disk, or paths of files."""
 
     def __init__(self, source: AnyArray | list[Path | None]) -> None:
         self._source = source
@@ -58,6 +58,7 @@ class Images:
         return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
     def _to_bytes(self, pixels: AnyArray) -> AnyArray:
+        """Return the pixels of the user's image as bytes, from black to white over the range of all images."""
         low, high = self._range
         # Halved, since the difference of two large numbers may overflow.
         level = (pixels.astype(np.float64) / 2 - low / 2) / max(high / 2 - low / 2, np.finfo(float).tiny) * 255
@@ -65,7 +66,7 @@ class Images:
 
     @cached_property
     def _range(self) -> tuple[float, float]:
-        """The numbers that become black and white."""
+        """The numbers in the user's images that become black and white."""
         pixels: Any = self._source
         if pixels.dtype == np.uint8:
             return 0.0, 255.0
@@ -78,7 +79,7 @@ class Images:
 
 
 def _read_file(path: Path, row: int, longest: int) -> tuple[Any, str]:
-    """Return the image in a file, small, upright and without transparency, and the format to keep it in."""
+    """Return the user's image file, small, upright and without transparency, and the format to keep it in."""
     image_module = _pillow()
     try:
         with image_module.open(path, formats=_FORMATS) as image:
@@ -94,11 +95,12 @@ def _read_file(path: Path, row: int, longest: int) -> tuple[Any, str]:
 
 
 def _pillow() -> Any:
+    """Import Pillow, which reads the user's images."""
     return require("PIL.Image", "report", "images")
 
 
 def _on_white(image: Any) -> Any:
-    """Return an image in gray or color bytes, with transparent pixels in white."""
+    """Return the user's image in gray or color bytes, with transparent pixels in white."""
     if image.mode in ("L", "RGB"):
         return image
     if image.has_transparency_data:
@@ -110,7 +112,7 @@ def _on_white(image: Any) -> Any:
 
 
 def check_images(images: Any, n_points: int) -> Images | None:
-    """Return the images of all points, or None if there are none. Files are opened on use."""
+    """Check the input ``images``: return the images of all points, or None without. Files are opened on use."""
     if images is None:
         return None
     if not isinstance(images, np.ndarray) or images.dtype.kind in "OUT":
@@ -133,7 +135,7 @@ def check_images(images: Any, n_points: int) -> Images | None:
 
 
 def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
-    """Return a list of n_points values from a list, an array or a series; errors name the argument ``name``."""
+    """Check an input with one entry per point, a list, an array or a series: return a list; errors name the input."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{name} must have one entry for each point, got a single {type(values).__name__}.")
     series = nw.from_native(values, series_only=True, pass_through=True)
@@ -146,7 +148,7 @@ def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
 
 
 def texts_for_each(values: Any, n_points: int) -> list[str]:
-    """Return one string per point, empty where missing (None, NaN)."""
+    """Check the input ``texts``: return one string per point, empty where missing (None, NaN)."""
     entries = one_for_each(values, "texts", n_points)
     for row, entry in enumerate(entries):
         if isinstance(entry, str):
@@ -175,12 +177,12 @@ EXCERPT = 1_000
 
 
 def shorten(text: str, length: int) -> str:
-    """Return a text cut to a length in characters."""
+    """Return a text from the inputs of the page cut to a length in characters."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 class Features(NamedTuple):
-    """The data that was clustered, as numbers."""
+    """The input X of the page, the data that was clustered, as numbers."""
 
     rows: Rows
     """(n, d) dense or CSR, finite."""
@@ -191,7 +193,7 @@ class Features(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of the user's table."""
+    """A column of the input table of the page."""
 
     name: str
     kind: str
@@ -207,7 +209,7 @@ class Column(NamedTuple):
 
     @property
     def is_year(self) -> bool:
-        """Whether the values are years, which are written without separators."""
+        """Whether the values of the user's column are years, which are written without separators."""
         if self.kind != "number":
             return False
         if self.values is None:
@@ -216,7 +218,7 @@ class Column(NamedTuple):
         return bool(known.size and ((known == np.round(known)) & (known >= 1700) & (known <= 2100)).all())
 
     def text(self, row: int) -> str | None:
-        """Return a value as text for readers; None if missing."""
+        """Return a value of the user's column as text for readers; None if missing."""
         value = self.values[row]
         if self.kind == "category":
             return None if value < 0 else self.levels[value]
@@ -229,7 +231,7 @@ class Column(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Everything that was passed, checked."""
+    """All inputs of the page, checked."""
 
     features: Features | None
     columns: list[Column]
@@ -257,7 +259,7 @@ def check_inputs(
     describe_by: Any = None,
     row_numbers: Any = None,
 ) -> Inputs:
-    """Check all arguments of the page; see :func:`allegiance.report.render_report`."""
+    """Check all inputs of the page; see :func:`allegiance.report.render_report`."""
     n = len(result)
     table, name = _frame(data), "data"
     if data is not None and table is None:
@@ -286,18 +288,18 @@ def check_inputs(
 
 
 def _frame(data: Any) -> Any:
-    """Return data as a narwhals frame; None if it is not a frame."""
+    """Return an input as a narwhals frame; None if it is not a frame."""
     frame = nw.from_native(data, pass_through=True, eager_only=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _is_mixed(frame: Any) -> bool:
-    """Return whether a frame has categories, texts or dates."""
+    """Return whether an input frame has categories, texts or dates."""
     return frame is not None and not all(t.is_numeric() or t == nw.Boolean for t in frame.schema.dtypes())
 
 
 def read_columns(table: Any) -> Iterator[Column]:
-    """Return the columns of a narwhals frame by their kind."""
+    """Return the columns of an input table, a narwhals frame, by their kind."""
     for name in table.columns:
         series = table[name]
         if series.dtype.is_numeric():
@@ -315,7 +317,7 @@ def read_columns(table: Any) -> Iterator[Column]:
 
 
 def _text_column(name: str, entries: list[Any]) -> Column:
-    """Return a number column if nearly all texts are numbers, a category if distinct values are few, else texts."""
+    """Return an input column of texts as numbers if nearly all are, as a category if levels are few, else as texts."""
     texts = [None if is_missing(entry) or str(entry) == "<NA>" else str(entry) for entry in entries]
     levels = sorted({text for text in texts if text is not None})
     numbers = {level: _parse_number(level) for level in levels}
@@ -333,7 +335,7 @@ def _text_column(name: str, entries: list[Any]) -> Column:
 
 
 def _parse_number(text: str) -> float | None:
-    """Return a text as a number; None for words, and for codes such as 007."""
+    """Return an input text as a number; None for words, and for codes such as 007."""
     text = text.strip()
     try:
         value = None if text[:1] == "0" and text[1:2].isdigit() else float(text)
@@ -343,7 +345,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def _features_as_columns(features: Features | None, result: AffinityResult) -> Iterator[Column]:
-    """Return the features as columns: all, or the ``MAX_FEATURES`` that separate the clusters best."""
+    """Return the input X as columns: all, or the ``MAX_FEATURES`` that separate the clusters best."""
     if features is None:
         return
     d = len(features.names)
@@ -354,14 +356,14 @@ def _features_as_columns(features: Features | None, result: AffinityResult) -> I
 
 
 def _most_separating(rows: Rows, result: AffinityResult) -> IntArray:
-    """Return the ``MAX_FEATURES`` columns with the largest share of variance between clusters."""
+    """Return the ``MAX_FEATURES`` columns of the input X with the largest share of variance between clusters."""
     means = np.stack([np.ravel(rows[result._codes == code].mean(axis=0)) for code in np.unique(result._codes)])
     variance = StandardScaler(with_mean=False).fit(rows).var_
     return np.argsort(-means.var(axis=0) / np.maximum(variance, 1e-300), kind="stable")[:MAX_FEATURES]
 
 
 def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None:
-    """Return X with a name for each of its columns, or None if there is no X."""
+    """Check the inputs X and ``feature_names``: return X with a name for each column, or None if there is no X."""
     if X is None:
         if feature_names is not None:
             raise ValueError("feature_names names the columns of X: pass X too, or leave feature_names out.")
@@ -385,7 +387,7 @@ def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None
 def check_map(
     map: Any, n_points: int, columns: list[Column] | None = None
 ) -> tuple[FloatArray, tuple[str, str]] | None:
-    """Return two coordinates for each point and their names: (n, 2) numbers, a frame, or the names of two columns."""
+    """Check the input ``map``: return two coordinates per point and their names."""
     if map is None:
         return None
     if isinstance(map, list | tuple) and len(map) == 2 and all(isinstance(name, str) for name in map):
@@ -403,7 +405,7 @@ def check_map(
 
 
 def _map_columns(names: Any, columns: list[Column]) -> tuple[FloatArray, tuple[str, str]]:
-    """Return two columns as coordinates, with missing values at the median."""
+    """Return two columns of the input table as coordinates, with missing values at the median."""
     by_name = {column.name: column.values for column in columns if column.kind in ("number", "date")}
     for name in names:
         if name not in by_name:
@@ -414,7 +416,7 @@ def _map_columns(names: Any, columns: list[Column]) -> tuple[FloatArray, tuple[s
 
 
 def check_row_numbers(rows: Any, n_points: int) -> IntArray:
-    """Return the row number (n,) of each point in the user's data, by default 0, 1, 2, ..."""
+    """Check the input ``row_numbers``: return the number (n,) of each point in the user's data, by default from 0."""
     if rows is None:
         return np.arange(n_points)
     numbers: AnyArray = np.asarray(one_for_each(rows, "row_numbers", n_points))
@@ -426,7 +428,7 @@ def check_row_numbers(rows: Any, n_points: int) -> IntArray:
 
 
 def _named_ids(ids: Any, table: Any, n_points: int) -> Any:
-    """Return the columns of the table that ``ids`` names; a list of n texts may also be the ids themselves."""
+    """Return the columns of the input table that ``ids`` names; a list of n texts may also be the ids themselves."""
     names = [ids] if isinstance(ids, str) else ids
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         return ids
@@ -440,7 +442,7 @@ def _named_ids(ids: Any, table: Any, n_points: int) -> Any:
 
 
 def _identifiers(result: AffinityResult, X: Any, ids: Any) -> dict[str, list[Any]]:
-    """Return identifiers by name: ``ids``, or the index of the scored frame or of X, if any."""
+    """Return the input ``ids`` by name, or the index of the scored frame or of X, if any."""
     frame = _frame(X if ids is None else ids)
     if ids is not None:
         columns = {"id": ids} if frame is None else {name: frame[name] for name in frame.columns}

@@ -27,11 +27,11 @@ from allegiance.results import (
     display_name,
 )
 
-from . import _data
-from ._data import Groups, PageSample
-from ._describe import NeighborFinder, describe, described, heat_map, result_traits
+from . import _points
+from ._describe import describe, described, heat_map, result_traits
 from ._figures import draw_figures, palettes, project
 from ._inputs import EXCERPT, Inputs, check_inputs
+from ._points import Groups, NeighborFinder, PageSample
 
 _FOLDER = Path(__file__).parent
 #: The page's scripts, in the order in which they run.
@@ -88,7 +88,7 @@ class Page:
         self._drivers = self._find_drivers(result) if drivers is None else drivers or None
         self.audit_sample, self.audit_rows, self.audit_random = _audit_queue(result)
         self._profiles, self._traits = result_traits(result, self.inputs.columns)
-        self._typical = _data.typical_members(result)
+        self._typical = _points.typical_members(result)
         self.nonce = ""
         """The nonce of the page's scripts, set when the page is rendered."""
         self._before: AffinityResult | None = None
@@ -97,7 +97,7 @@ class Page:
         """Cluster names by label; empty if the label needs none."""
 
     def _find_drivers(self, result: AffinityResult) -> Any:
-        """Return the drivers of the clusters in the features or, without them, in the table; None without either."""
+        """Return the drivers for the page, in the features or, without them, in the table; None without either."""
         features, table = self.inputs.features, self.inputs.table
         columns = [column.name for column in self.inputs.columns if column.describes and column.kind != "text"]
         if result.classes.size < 2 or (features is None and not columns):
@@ -110,8 +110,8 @@ class Page:
     def _show(self, result: AffinityResult, audit: Any) -> None:
         """Choose the points on the page and their coordinates."""
         self.result, self._audit = result, audit
-        self.groups = _data.group_points(result)
-        self.sample = _data.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
+        self.groups = _points.group_points(result)
+        self.sample = _points.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
         self._axes = project(result, self.inputs, self.groups)
 
     def with_audit(self, audit: Any) -> Page:
@@ -122,7 +122,7 @@ class Page:
         return page
 
     def _cluster_names(self, result: AffinityResult, names: Any) -> dict[str, str]:
-        """Return the user's names by label; by default numbered clusters are named by their traits."""
+        """Return the cluster names of the page by label: the user's, or by default traits for numbered clusters."""
         described_names = [each.name for each in describe(self.inputs.columns, self._traits)]
         is_numbered = result.classes.dtype.kind in "iuf"
         user_names = check_names(result.classes, names).items()
@@ -132,9 +132,9 @@ class Page:
     def html(self, *, served: bool = False) -> str:
         """Return the page; ``served`` means that a server saves decisions and sends the content policy."""
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
-        levels, sums = _data.count_levels(groups)
-        counts, on_page = groups.counts, _data.places(sample, len(result))
-        media = _data.media(inputs, sample, self._typical)
+        levels, sums = _points.count_levels(groups)
+        counts, on_page = groups.counts, _points.places(sample, len(result))
+        media = _points.media(inputs, sample, self._typical)
         point_data = self.points(sample.rows, sample.kind)
         left_out = [c.name for c, values in zip(inputs.columns, point_data["values"], strict=True) if values is None]
         shares = {} if self._drivers is None else self._drivers.shares
@@ -145,7 +145,7 @@ class Page:
             "verdicts": VERDICTS,
             "counts": counts,
             "atypical": ATYPICAL,
-            "steps": _data.STEPS,
+            "steps": _points.STEPS,
             "labels": [*groups.labels, str(NOISE)],
             "clusterNames": [self.names[label] for label in groups.labels],
             "levels": levels.tolist(),
@@ -159,7 +159,7 @@ class Page:
             "idNames": list(inputs.ids),
             "table": described(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
-            "near": _data.near_members(inputs, result, sample),
+            "near": _points.near_members(inputs, result, sample),
             "rivals": groups.rivals.tolist(),
             "clusters": [
                 {
@@ -179,7 +179,7 @@ class Page:
         }
         to_json = require("jinja2.utils", "report", "report()").htmlsafe_json_dumps
         bokeh_json = require("bokeh.core.json_encoder", "report", "report()").serialize_json
-        figures = draw_figures(_data.counts_in_bins(levels.sum(axis=0)), groups, self._axes[0])
+        figures = draw_figures(_points.counts_in_bins(levels.sum(axis=0)), groups, self._axes[0])
         # JSON without characters that are special in HTML.
         embedded = {"figures": to_json(figures, dumps=bokeh_json), "page": to_json(page_data)}
         # Only scripts with this nonce run, and names from the data cannot contain it.
@@ -208,7 +208,7 @@ class Page:
                 listed=_LISTED,
                 heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
                 groups=groups,
-                pairs=[] if k <= _MATRIX else _data.rival_pairs(groups, _PAIRS),
+                pairs=[] if k <= _MATRIX else _points.rival_pairs(groups, _PAIRS),
                 names=[display_name(label, self.names[label]) for label in groups.labels],
                 percent=percent,
                 overall=self._overall(),
@@ -225,13 +225,13 @@ class Page:
         return text
 
     def _rule(self) -> list[tuple[str, str, int | None]]:
-        """Return the conditions of the rule, each with the label of its cluster and its place on the page."""
+        """Return the conditions of the drivers' rule on the page, each with the label and place of its cluster."""
         lines = [] if self._drivers is None else self._drivers.rule.splitlines()
         place = {label: number for number, label in enumerate(self.groups.labels)}
         return [(text, label, place.get(label)) for text, _, label in (line.rpartition(" -> ") for line in lines)]
 
     def _overall(self) -> str:
-        """Return the overall replication or, after an audit, the share of correct labels."""
+        """Return the overall replication for the page or, after an audit, the share of correct labels."""
         share = self.groups.summary.replication if self._audit is None else self._audit.share_right
         return "-" if share is None else percent(share)
 
@@ -239,19 +239,19 @@ class Page:
         """Return some points in page format; by default points that were not on the page."""
         numbers = self.inputs.row_numbers
         kind = np.full(rows.size, 4) if kind is None else kind
-        columns = _data.point_columns(self.result, rows, kind, self.groups, [one.xy for one in self._axes])
-        columns["row"] = _data.unsigned(numbers[rows], int(numbers.max(initial=0)))
+        columns = _points.point_columns(self.result, rows, kind, self.groups, [one.xy for one in self._axes])
+        columns["row"] = _points.unsigned(numbers[rows], int(numbers.max(initial=0)))
         reasons, columns["reason"] = np.unique(self.result._reasons(rows), return_inverse=True)
         columns["reason"] = columns["reason"].astype(np.uint16)
         return {
-            "columns": {name: _data.packed(column) for name, column in columns.items()},
+            "columns": {name: _points.packed(column) for name, column in columns.items()},
             "reasons": reasons.tolist(),
             "ids": [[str(column[row])[:_ID_LENGTH] for row in rows.tolist()] for column in self.inputs.ids.values()],
-            "values": _data.table_columns(self.inputs.columns, rows),
+            "values": _points.table_columns(self.inputs.columns, rows),
         }
 
     def find(self, query: str, most: int) -> IntArray:
-        """Return rows whose number, identifier or text matches a query, exact matches first."""
+        """Return the rows that a search on the page finds by number, identifier or text, exact matches first."""
         if not query:
             return np.zeros(0, dtype=np.int64)
         pattern, part = query.casefold(), list[int]()
@@ -278,15 +278,16 @@ class Page:
 
     @cached_property
     def _neighbor_finder(self) -> NeighborFinder | None:
+        """The finder of nearest members for records of the page; None without features."""
         return None if self.inputs.features is None else NeighborFinder(self.inputs.features, self.result._codes)
 
     def record(self, row: int) -> dict[str, Any]:
-        """Return the full record of a point: every column, the whole text, a large image, the nearest members."""
+        """Return the full record of a point for the page: every column, whole text, large image, nearest members."""
         result, inputs = self.result, self.inputs
         near: list[list[int]] = []
         if self._neighbor_finder is not None:
             for cluster in (int(result._codes[row]), int(result._ranks.rival[row])):
-                members = self._neighbor_finder.of(np.array([row]), cluster, _data.NEAR)[0]
+                members = self._neighbor_finder.of(np.array([row]), cluster, _points.NEAR)[0]
                 near.append(inputs.row_numbers[members].tolist())
         return {
             "values": [column.text(row) for column in inputs.columns],
@@ -297,7 +298,7 @@ class Page:
 
 
 def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
-    """Return the audit sample (None without calibration), its rows, and whether each one is random.
+    """Return the audit sample of the page (None without calibration), its rows, and whether each one is random.
 
     Random rows are last and shuffled, so that the ones reviewed so far are a random sample at any time.
     """
@@ -313,7 +314,7 @@ def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
 
 @cache
 def _templates() -> Any:
-    """Return the compiled templates, with automatic escaping."""
+    """Return the compiled templates of the page, with automatic escaping."""
     jinja2 = require("jinja2", "report", "a report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
@@ -355,6 +356,7 @@ class InlinePage:
 
     def _repr_html_(self) -> str:
         # Scripts run and may offer downloads, but have no access to the notebook.
+        """Return the page in a frame for notebooks."""
         return page_frame(760, self.title, srcdoc=self.html, sandbox="allow-scripts allow-downloads allow-popups")
 
 
@@ -368,12 +370,12 @@ _LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; a dash for NaN."""
+    """Return a share for the page in percent; a dash for NaN."""
     return "-" if np.isnan(share) else f"{100.0 * share:.0f}%"
 
 
 def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any], drivers: Any) -> dict[str, Any]:
-    """Return the headline: problems that change the answer, then replication, then where to start; and other facts.
+    """Return the headline of the page: problems that change the answer, replication, where to start; and other facts.
 
     A number in ``start`` is replaced by the name of the cluster at that position of the page.
     """
@@ -397,7 +399,7 @@ def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any],
 
 
 def _where_to_start(result: AffinityResult, groups: Groups) -> list[str | int]:
-    """Return a sentence about the cluster to check first."""
+    """Return the sentence of the page about the cluster to check first."""
     worst = groups.clusters[0]
     if result.classes.size == 1 or not result._calibrated or not sum(groups.counts[1:3]):
         return []
@@ -460,11 +462,12 @@ def tiles(
 
 
 def _interval(interval: tuple[float, float]) -> str:
+    """Return an interval of shares for the page, in percent."""
     return f"{100 * interval[0]:.0f}-{percent(interval[1])}"
 
 
 def sample_note(sample: PageSample, media: dict[str, int], left_out: list[str]) -> str:
-    """Return a note on the points on the page, on images and texts, and on columns without room."""
+    """Return the page's note on its points, images and texts, and on columns without room."""
     note = f"The page contains all {count(sample.rows.size, 'point')}."
     if not sample.is_complete:
         kinds = (
@@ -491,7 +494,7 @@ def sample_note(sample: PageSample, media: dict[str, int], left_out: list[str]) 
 
 
 def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served: bool) -> str:
-    """Return a note on the rows and columns of the exported table."""
+    """Return the page's note on the rows and columns of the exported table."""
     total = sum(of for _, of in sample.parts)
     if served or sample.is_complete:
         note = f"The exported table has all {count(total, 'row')}"
@@ -507,7 +510,7 @@ def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served:
 
 
 def method_facts(result: AffinityResult) -> dict[str, str]:
-    """Return how trust was estimated, by topic."""
+    """Return the page's facts on how trust was estimated, by topic."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
     if result._trust_map is not None:
         trust = "the probability that a label would hold up on a fresh sample, from re-clustering parts of the data"
@@ -517,7 +520,7 @@ def method_facts(result: AffinityResult) -> dict[str, str]:
 
 
 def technical_facts(result: AffinityResult) -> dict[str, str]:
-    """Return how the affinities were computed, by topic."""
+    """Return the page's facts on how the affinities were computed, by topic."""
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     return {
         **result.summary().measurement_facts(),

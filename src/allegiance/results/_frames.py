@@ -56,5 +56,5 @@ class FrameLike:
 
 
 def _has_gaps(values: Any) -> bool:
-    """Return whether a list contains integers and None."""
+    """Return whether a column of a frame is a list that contains integers and None."""
     return isinstance(values, list) and {type(value) for value in values} == {int, type(None)}

@@ -21,7 +21,7 @@ from allegiance.notebook import Card, CardMixin
 from allegiance.typicality import MemberDistances
 
 from ._frames import FrameLike
-from ._summary import ATYPICAL, BORDERLINE_TRUST, DOUBTFUL, FIRM, Summary, exact_mean, verdicts_of
+from ._summary import ATYPICAL, BORDERLINE_TRUST, DOUBTFUL, FIRM, Summary, mean_trust, verdicts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ _ROWS = 8192
 
 @dataclass(frozen=True)
 class Measurement:
-    """How the affinities were measured."""
+    """How the affinities of a result were measured."""
 
     influence: str
     """What closeness means, weights included."""
@@ -54,7 +54,7 @@ class Measurement:
 
 
 class Ranks(NamedTuple):
-    """The clusters that matter most to each of n points, and their affinities. All arrays are (n,)."""
+    """The clusters that matter most to each of the n points of a result, and their affinities. All arrays are (n,)."""
 
     first: IntArray
     """Column of the largest affinity; the first of equals."""
@@ -73,7 +73,7 @@ class Ranks(NamedTuple):
 
     @classmethod
     def of(cls, affinity: FloatArray, error: FloatArray, codes: AnyArray) -> Ranks:
-        """Rank affinities (n, k) with their standard errors, for points of clusters ``codes`` (n,), -1 for noise."""
+        """Rank the affinities (n, k) of a result with their standard errors, for points of clusters ``codes`` (n,)."""
         n, k = affinity.shape
         rows, labeled = np.arange(n), codes >= 0
         first = affinity.argmax(axis=1)
@@ -113,7 +113,7 @@ def distance_and_closeness(
 
 
 def _gap(own: FloatArray, other: FloatArray) -> FloatArray:
-    """Return (t - o) / max(t, o) (n,): 0 where both are 0, or too large to compare."""
+    """Return (t - o) / max(t, o) (n,), from which closeness follows: 0 where both are 0, or too large to compare."""
     larger = np.maximum(own, other)
     gap = np.divide(other - own, larger, out=np.zeros_like(own), where=(larger > 0) & np.isfinite(larger))
     # A single cluster has no other one to be close to.
@@ -176,16 +176,19 @@ class AffinityResult(CardMixin):
 
     @property
     def _noise(self) -> BoolArray:
+        """(n,) whether each point of the result is noise."""
         return self._codes < 0
 
     @cached_property
     def _ranks(self) -> Ranks:
+        """The clusters that matter most to each point of the result."""
         if self._top_ranks is not None:
             return self._top_ranks
         return Ranks.of(self.affinity, self.standard_error, self._codes)
 
     @property
     def _calibrated(self) -> bool:
+        """Whether the result has trust."""
         return self._trust_map is not None
 
     @property
@@ -227,6 +230,7 @@ class AffinityResult(CardMixin):
 
     @property
     def _calibration(self) -> TrustMap:
+        """The trust map of the result; ValueError without calibration."""
         if self._trust_map is None:
             raise ValueError(
                 "trust needs calibration: call trust(X, labels), or pass calibration=20 to affinity or AffinityScorer."
@@ -263,7 +267,7 @@ class AffinityResult(CardMixin):
     @property
     def replication(self) -> float:
         """The share of labels that would hold up on a fresh sample: the mean trust, NaN without labels."""
-        return exact_mean(self.trust[~self._noise])
+        return mean_trust(self.trust[~self._noise])
 
     @property
     def replication_interval(self) -> tuple[float, float]:
@@ -494,7 +498,7 @@ class AffinityResult(CardMixin):
         title
             The heading of the page.
         drivers
-            What :meth:`drivers` returns; by default it is computed. False leaves it out.
+            The result of :meth:`drivers`; computed by default. False leaves it out.
         notes
             Sentences, or findings with ``text`` and ``remedy``, about the data: they come first on the page.
         provenance
@@ -577,7 +581,7 @@ class AffinityResult(CardMixin):
         Parameters
         ----------
         rows
-            What :meth:`audit_sample` returned. Row numbers of your own choice count as known labels, but they are not
+            The result of :meth:`audit_sample`. Rows that you choose yourself count as known labels, but they are not
             representative.
         right
             (m,) whether each label is right, as truth values; or the labels that would be right. None or NaN where
@@ -600,6 +604,7 @@ class AffinityResult(CardMixin):
         return self.label.shape[0]
 
     def _card(self) -> Card:
+        """Return the card that displays the result: its summary."""
         return self.summary()._card()
 
 

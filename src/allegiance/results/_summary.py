@@ -37,7 +37,7 @@ _ONE = 2 ** (2 * _HALF_BITS)
 
 
 class ClusterFigures(NamedTuple):
-    """One cluster, or the noise, in numbers."""
+    """One cluster of a summary, or the noise, in numbers."""
 
     name: Any
     """Its label; None for noise."""
@@ -61,7 +61,7 @@ class ClusterFigures(NamedTuple):
 
     @property
     def doubt(self) -> float:
-        """The sort key of clusters: the share of labels that would not replicate; own affinity without trust."""
+        """The sort key of clusters in a summary: the share of labels that would not replicate, or affinity."""
         if not self.points or self.name is None:
             return -1.0
         return 1.0 - (self.own_affinity if np.isnan(self.replication) else self.replication)
@@ -141,8 +141,8 @@ class Summary(CardMixin):
             _worst_error=float(ranks.worst_error.max(initial=0.0)),
             measurement=result._measurement,
             _histogram=np.histogram(values[~np.isnan(values)], bins=_BINS, range=(0.0, 1.0))[0],
-            _own_sums=exact_sums(rows, ranks.own, k + 1),
-            _trust_sums=exact_sums(rows, np.nan_to_num(result.trust), k + 1) if result._calibrated else None,
+            _own_sums=_sum_by_cluster(rows, ranks.own, k + 1),
+            _trust_sums=_sum_by_cluster(rows, np.nan_to_num(result.trust), k + 1) if result._calibrated else None,
             _trust_map=result._trust_map,
             _audited=result._audited is not None,
             _numbered=_counts_rows(result._frame_like.index),
@@ -178,7 +178,7 @@ class Summary(CardMixin):
         )  # fmt: skip
 
     def to_json(self) -> str:
-        """Return the numbers as text, to be kept with the scores that they summarize; ``extras`` are left out."""
+        """Return the numbers of the summary as text, to be kept with the scores; ``extras`` are left out."""
         values = {name: getattr(self, name).tolist() for name in _ARRAYS}
         values |= {name: getattr(self, name) for name in _PLAIN} | {"seconds": self.measurement.seconds}
         return json.dumps(values, default=_plain)
@@ -257,6 +257,7 @@ class Summary(CardMixin):
                 shares[:k, 0] = _from_units(self._trust_sums[:k]) / points[:k]
                 if not self._audited:
                     shares[:k, 1:3] = self._trust_map.cluster_intervals(shares[:k, 0])
+                    shares[:k, 1:3][points[:k] == 1] = np.nan  # one label replicates or does not
         names = self.classes.tolist()
         rivals = [names[row.argmax()] if row.any() else None for row in self.rivals]
         lines = zip([*names, None], self.counts.tolist(), shares.tolist(), rivals, strict=True)
@@ -266,7 +267,7 @@ class Summary(CardMixin):
         return figures[: k + bool(points[-1])]
 
     def _worst_first(self) -> list[ClusterFigures]:
-        """Return the clusters, the lowest replication first, noise last."""
+        """Return the clusters of the summary, the lowest replication first, noise last."""
         return sorted(self.clusters, key=lambda line: (line.name is None, -line.doubt))
 
     @property
@@ -341,6 +342,7 @@ class Summary(CardMixin):
         return [*text_table(headings, rows, left=("cluster", "rival")), *([more] if more else [])]
 
     def _review_card(self) -> Card:
+        """Return the head of the review list of the summary as a card."""
         names = list(self.review[0])
         rows = [[_review_cell(name, line[name]) for name in names] for line in self.review]
         return Card("Review these first (sorted by review priority)", headings=names, rows=rows, words=("reason",))
@@ -356,6 +358,7 @@ class Summary(CardMixin):
         return headings, [self._cells(line) for line in listed], more
 
     def _cells(self, line: ClusterFigures) -> list[str]:
+        """Return the cells of one line of the cluster table of the summary."""
         rival = "-" if line.rival is None else str(line.rival)
         if not self.verdicts:
             numbers = [f"{line.stable:,}"]
@@ -371,6 +374,7 @@ class Summary(CardMixin):
         return ["noise" if line.name is None else str(line.name), f"{line.points:,}", *numbers, rival]
 
     def _card(self) -> Card:
+        """Return the card that displays the summary, and any result."""
         headings, cells, more = self._cluster_table()
         rows: list[list[Cell]] = [list(row) for row in cells]
         if self.verdicts:
@@ -399,7 +403,7 @@ _PLAIN = ("review", "_engines", "_undecided", "_empty_cells", "imprecise", "_wor
 
 
 def verdicts_of(values: FloatArray, noise: BoolArray) -> AnyArray:
-    """Return the verdict (n,) of labels with this trust (n,)."""
+    """Return the verdict (n,) that summaries and results give labels with this trust (n,)."""
     verdict = np.full(values.shape[0], DOUBTFUL, dtype=f"<U{max(map(len, VERDICTS))}")
     with np.errstate(invalid="ignore"):
         verdict[values >= BORDERLINE_TRUST] = BORDERLINE
@@ -409,13 +413,13 @@ def verdicts_of(values: FloatArray, noise: BoolArray) -> AnyArray:
 
 
 def count_by_cluster(codes: IntArray, k: int, flags: Sequence[BoolArray]) -> IntArray:
-    """Return how many points of each cluster, and of noise (-1) last, have each flag (n,): (k + 1, m) counts."""
+    """Return the (k + 1, m) counts of a summary: how many points of each cluster, noise last, have each flag (n,)."""
     rows = np.where(codes < 0, k, codes)
     return np.stack([np.bincount(rows[flag], minlength=k + 1) for flag in flags], axis=1)
 
 
-def exact_sums(rows: IntArray, values: FloatArray, n: int) -> list[int]:
-    """Return the sums (n,) of values in [0, 1] by row number, in units of 2**-60: the order does not matter."""
+def _sum_by_cluster(rows: IntArray, values: FloatArray, n: int) -> list[int]:
+    """Return the sums (n,) of trust or affinity by cluster for a summary, in units of 2**-60, in any order."""
     scaled = np.ldexp(values, _HALF_BITS)
     high = np.floor(scaled)
     low = np.floor(np.ldexp(scaled - high, _HALF_BITS))
@@ -427,13 +431,14 @@ def exact_sums(rows: IntArray, values: FloatArray, n: int) -> list[int]:
     return totals
 
 
-def exact_mean(values: FloatArray) -> float:
-    """Return the mean of values in [0, 1], the same for any order; NaN if there are none."""
-    return exact_sums(np.zeros(values.size, np.int64), values, 1)[0] / _ONE / values.size if values.size else np.nan
+def mean_trust(values: FloatArray) -> float:
+    """Return the mean trust of a summary or result, the same for any order; NaN if there is none."""
+    (total,) = _sum_by_cluster(np.zeros(values.size, np.int64), values, 1)
+    return total / _ONE / values.size if values.size else np.nan
 
 
 def check_names(classes: AnyArray, names: Any) -> dict[str, str]:
-    """Return the user's cluster names by label as text, empty where there is none."""
+    """Return the user's cluster names by label as text, empty where there is none, for summaries and pictures."""
     labels = [str(label) for label in classes.tolist()]
     texts = {str(label): str(name) for label, name in dict(names or {}).items()}
     if unknown := sorted(set(texts) - set(labels)):
@@ -442,27 +447,28 @@ def check_names(classes: AnyArray, names: Any) -> dict[str, str]:
 
 
 def display_name(label: str, name: str) -> str:
-    """Return a cluster's label and name for places with room for both."""
+    """Return a cluster's label and name, for summaries and other places with room for both."""
     return f"{label} · {name}" if name else label
 
 
 def _count_undecided(largest: FloatArray, error: FloatArray) -> int:
-    """Count the points whose 95% interval of the largest affinity includes one half."""
+    """Count the points of a summary whose 95% interval of the largest affinity includes one half."""
     distance = np.abs(largest - 0.5)
     return int(((distance <= Z95 * error) & ((error > 0) | (distance > 0))).sum())
 
 
 def _counts_rows(index: Any) -> bool:
-    """Tell whether row names are 0, 1, 2, ..., as they are without an index."""
+    """Return whether the row names of a summary's review list are 0, 1, 2, ..., as they are without an index."""
     return index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1)
 
 
 def _from_units(sums: list[int]) -> FloatArray:
-    """Return sums in units of 2**-60 as floats."""
+    """Return sums of a summary, in units of 2**-60, as floats."""
     return np.array([total / _ONE for total in sums])
 
 
 def _add(first: list[int], second: list[int]) -> list[int]:
+    """Return the sums of two summaries, added up by cluster."""
     return [one + two for one, two in zip(first, second, strict=True)]
 
 
@@ -472,10 +478,10 @@ def _percent(share: float) -> str:
 
 
 def _review_cell(name: str, value: Any) -> str:
-    """Return a value of the review list as text."""
+    """Return a value of the summary's review list as text."""
     return f"{value:.2f}" if name == "trust" else f"{value:.0f}" if name == "priority" else str(value)
 
 
 def _plain(value: Any) -> Any:
-    """Return a NumPy scalar as JSON knows it."""
+    """Return a NumPy scalar of a summary as JSON knows it."""
     return value.item() if isinstance(value, np.generic) else str(value)

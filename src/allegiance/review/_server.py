@@ -28,7 +28,7 @@ from allegiance.notebook import element, markup
 from allegiance.report import Page, page_frame
 from allegiance.results import AffinityResult
 
-from ._log import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
+from ._decisions import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
 
 #: Default log file.
 LOG_FILE = "decisions.jsonl"
@@ -79,7 +79,7 @@ def serve(
     host, port
         The address to listen on: by default a free port that only this machine can reach.
     allow_hosts
-        Further host names to accept, for a server that runs after a proxy.
+        Further host names to accept, for a server behind a proxy.
     open_browser
         Whether to open the page in a browser. By default yes, except in a notebook, which shows it in the cell.
     **settings
@@ -159,7 +159,7 @@ class Review:
 
     @property
     def labels(self) -> AnyArray:
-        """(n,) the labels after the decisions so far."""
+        """(n,) the labels after the decisions that the server has saved so far."""
         decisions = [{**record, "row": self._row_of[number]} for number, record in self._log.final.items()]
         return np.asarray(apply_decisions(self._result.label, decisions))
 
@@ -184,6 +184,7 @@ class Review:
         return self._audit[1]
 
     def _compute_audit(self, final: Any) -> Any:
+        """Return the audit by the decisions that the server has saved; None if no random label has one."""
         page = self._page
         if page.audit_sample is None:
             return None
@@ -227,6 +228,7 @@ class Review:
         return None
 
     def _decide(self, number: Any, decision: Any, new_label: Any) -> dict[str, Any]:
+        """Save a decision that the page sends to the server."""
         row = self._known_row(number)
         if decision == "":
             self._log.clear(number)
@@ -243,6 +245,7 @@ class Review:
         return self._state(number)
 
     def _rename(self, label: Any, name: Any) -> dict[str, Any]:
+        """Save a cluster name that the page sends to the server."""
         if label not in self._page.groups.labels:
             raise ValueError("label must be the label of a cluster.")
         if not isinstance(name, str) or len(name) > _MAX_NAME:
@@ -260,12 +263,13 @@ class Review:
         return {}
 
     def _known_row(self, number: Any) -> int:
+        """Return the row of a row number in a request to the server; ValueError if there is none."""
         if type(number) is not int or number not in self._row_of:
             raise ValueError("row must be the number of a row.")
         return self._row_of[number]
 
     def _state(self, number: int | None = None) -> dict[str, Any]:
-        """Return whether there is a decision to undo, and the decision about a row if one is passed."""
+        """Return the server's answer: whether a decision can be undone, and the decision about a row."""
         state: dict[str, Any] = {"canUndo": bool(self._log.final)}
         if number is not None:
             record = self._log.final.get(number)
@@ -273,7 +277,7 @@ class Review:
         return state
 
     def export(self, format: str) -> bytes:
-        """Return the user's table with the corrected labels, as a file."""
+        """Return the user's table with the corrected labels, as a file that the server sends."""
         from allegiance.io.sinks import write_table
 
         with tempfile.TemporaryDirectory(prefix="allegiance-export-") as folder:
@@ -338,10 +342,12 @@ class Review:
 
 
 class _RefusedError(Exception):
-    """A refused request, with status and reason."""
+    """A request that the server refuses, with status and reason."""
 
 
 class _Server(ThreadingHTTPServer):
+    """A server of one review."""
+
     daemon_threads = True
     request_queue_size = 128
 
@@ -355,18 +361,22 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """The handler of the server's requests."""
+
     server: _Server
     protocol_version = "HTTP/1.1"
     timeout = _IDLE_SECONDS
 
     def do_GET(self) -> None:
+        """Answer a GET request to the server."""
         self._respond(self._get)
 
     def do_POST(self) -> None:
+        """Answer a POST request to the server."""
         self._respond(self._post)
 
     def _respond(self, answer: Callable[[], tuple[str, bytes]]) -> None:
-        """Send the type and content that a function returns, or its error."""
+        """Send the type and content that a function of the server returns, or its error."""
         status, kind = HTTPStatus.OK, "text/plain; charset=utf-8"
         try:
             kind, content = answer()
@@ -395,6 +405,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _get(self) -> tuple[str, bytes]:
+        """Return the type and content that the server answers a GET request with."""
         review, address = self.server.review, urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(address.query).items()}
         self._check(query.get("token") if address.path == "/" else None)
@@ -406,10 +417,13 @@ class _Handler(BaseHTTPRequestHandler):
         return self._json(review.answers(address.path, query))
 
     def _post(self) -> tuple[str, bytes]:
+        """Return the type and content that the server answers a POST request with."""
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or int(size) > _MAX_MESSAGE:
             self.close_connection = True  # The message is not read.
-            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message has at most {_MAX_MESSAGE:,} bytes.")
+            raise _RefusedError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message may have at most {_MAX_MESSAGE:,} bytes."
+            )
         body = self.rfile.read(int(size))
         self._check(None)
         try:
@@ -446,6 +460,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(HTTPStatus.FORBIDDEN, reason)
 
     def _json(self, answer: Any) -> tuple[str, bytes]:
+        """Return an answer of the server as JSON."""
         if answer is None:
             raise _RefusedError(HTTPStatus.NOT_FOUND, "This path does not exist.")
         return "application/json", json.dumps(answer, default=str).encode("utf-8", "replace")
@@ -487,11 +502,12 @@ def _hosts(host: str, port: int, allowed: Iterable[str]) -> frozenset[str]:
 
 
 def _address(host: str, port: int) -> str:
+    """Return the host and port of the server as in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
 
 
 def _as_texts(record: Any) -> dict[str, Any]:
-    """Return a record with labels as text, for comparisons on the page."""
+    """Return a decision with labels as text, as the server sends it to the page."""
     return {
         **record,
         "label": str(record.get("label")),

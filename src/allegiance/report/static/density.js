@@ -43,10 +43,10 @@ function pixelsOf(inside, outside, light, dim) {
   for (let cell = 0; cell < pixels.length; cell++) {
     if (inside[cell]) {
       const alpha = 0.6 + (0.4 * Math.log1p(inside[cell])) / top;
-      const [red, green, blue] = [0, 1, 2].map((i) => light[3 * cell + i] / inside[cell]);
-      pixels[cell] = pack(red, green, blue, alpha);
+      const n = inside[cell];
+      pixels[cell] = pack(light[3 * cell] / n, light[3 * cell + 1] / n, light[3 * cell + 2] / n, alpha);
     } else if (outside[cell]) {
-      pixels[cell] = pack(...dim, 0.1 + (0.2 * Math.log1p(outside[cell])) / topOutside);
+      pixels[cell] = pack(dim[0], dim[1], dim[2], 0.1 + (0.2 * Math.log1p(outside[cell])) / topOutside);
     }
   }
   return pixels;

@@ -89,8 +89,11 @@ class ReviewTable {
     return ["audit", "decided"].includes(this.choice.value);
   }
 
-  holds(point) {
-    return (this.isWhole || this.state.holds(point)) && this.list.holds(this.points.columns, point, this);
+  // Whether the queue has a point; the choice of the queue is read once for all points.
+  filter() {
+    const { state, list, isWhole } = this;
+    const { columns } = this.points;
+    return (point) => (isWhole || state.holds(point)) && list.holds(columns, point, this);
   }
 
   sortBy(key) {
@@ -126,7 +129,7 @@ class ReviewTable {
   update() {
     const isAudit = this.choice.value === "audit" && this.sort.isDefault;
     const inOrder = isAudit ? Uint32Array.from(this.page.audit.points) : this.order(this.sort.key);
-    this.listed = inOrder.filter((point) => this.holds(point));
+    this.listed = inOrder.filter(this.filter());
     if (this.sort.direction < 0 && !isAudit) this.listed.reverse();
     this.body.replaceChildren();
     this.shown = 0;
@@ -153,7 +156,8 @@ class ReviewTable {
     const [listed, all] = [this.listed.length, this.list.count(this)];
     const said = (number) => `${withCommas(number)} ${this.list.word(this).replace("#", number === 1 ? "" : "s")}`;
     const known = Array.from(this.decisions.taken.keys(), (row) => this.points.pointOf.get(row));
-    const decided = known.filter((point) => point !== undefined && this.holds(point)).length;
+    const holds = this.filter();
+    const decided = known.filter((point) => point !== undefined && holds(point)).length;
     const progress = decided && this.choice.value !== "decided" ? ` ${withCommas(decided)} decided.` : "";
     let whole = listed === all ? `${said(all)}.` : `${withCommas(listed)} of ${said(all)}.`;
     if (this.state.isFiltered && !this.isWhole) whole = `${said(listed)} among the selected points.`;

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
 
 from allegiance._core.parallel import stream
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 from allegiance.engines import Z95
 from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, Summary, review_rows
 
-from ._describe import NeighborFinder
-from ._inputs import EXCERPT, Column, Inputs, shorten
+from ._inputs import EXCERPT, Column, Features, Inputs, shorten
 
 #: Most points for which the page contains all of them.
 MAX_POINTS = 100_000
@@ -39,7 +39,7 @@ _STREAM = 0x5E9027
 
 
 class Groups(NamedTuple):
-    """The clusters in page order, the least trusted first."""
+    """The points of the page by cluster, the least trusted cluster first."""
 
     summary: Summary
     clusters: list[ClusterFigures]
@@ -59,12 +59,12 @@ class Groups(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """(k,) labels as text."""
+        """(k,) labels of the clusters of points on the page, as text."""
         return [str(cluster.name) for cluster in self.clusters]
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of firm, borderline, doubtful and noise points."""
+        """Numbers of firm, borderline, doubtful and noise points on the page."""
         verdicts = [(c.firm, c.borderline, c.doubtful) for c in self.clusters]
         return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
@@ -83,12 +83,12 @@ class PageSample(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the page shows every point."""
+        """Whether the page contains every point."""
         return all(on_page == total for on_page, total in self.parts)
 
 
 def group_points(result: AffinityResult) -> Groups:
-    """Count the labels of each cluster, and sort the clusters as in summaries."""
+    """Count the points of each cluster for the page, and sort the clusters as in summaries."""
     k, summary = result.classes.size, result.summary()
     figures = summary.clusters
     order = sorted(range(k), key=lambda code: -figures[code].doubt)
@@ -107,7 +107,7 @@ def group_points(result: AffinityResult) -> Groups:
 
 
 def typical_members(result: AffinityResult) -> list[IntArray]:
-    """Return the rows of the most typical members of each cluster, the most typical first."""
+    """Return the points of each cluster that are its most typical members, the most typical first."""
     each = max(1, min(TYPICAL, MAX_TYPICAL // result.classes.size))
     # Noise, then one cluster after the other, the most typical members first.
     order = np.lexsort([-result.typicality, result._codes])
@@ -116,7 +116,7 @@ def typical_members(result: AffinityResult) -> list[IntArray]:
 
 
 def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
-    """Return all points if they fit, else those to review, those in ``always``, and samples of the remaining ones."""
+    """Return the points on the page: all if they fit, else those to review, those in ``always``, and samples."""
     n, noise, firm = len(result), result._noise, result._verdicts == FIRM
     order = review_rows(result._ranking, None)
     members = [~(noise | firm), firm, noise]
@@ -144,7 +144,7 @@ def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
 
 
 def level_of(values: FloatArray) -> IntArray:
-    """Return the number (n,) of thresholds 0, 1 / STEPS, ..., 1 below each value; 0 for NaN.
+    """Return the level (n,) of points on the page: how many thresholds 0, 1 / STEPS, ..., 1 are below each value.
 
     A label is above the threshold t / STEPS if its level is above t.
     """
@@ -152,7 +152,7 @@ def level_of(values: FloatArray) -> IntArray:
 
 
 def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
-    """Count the labels of each cluster at each level (k, STEPS + 1), and add up their values."""
+    """Count the points of each cluster at each level (k, STEPS + 1), and add up their values."""
     k = len(groups.clusters)
     labeled = groups.code < k
     place = groups.code[labeled] * (STEPS + 1) + level_of(groups.values[labeled])
@@ -162,12 +162,12 @@ def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
 
 
 def counts_in_bins(levels: IntArray) -> IntArray:
-    """Return the number of labels per bin (STEPS,) from counts by level; only the first bin includes its left end."""
+    """Return the number of points per bin (STEPS,) from counts by level; only the first bin includes its left end."""
     return np.append(levels[0] + levels[1], levels[2:])
 
 
 def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
-    """Return the positions of the clusters and rivals that are most often confused, with counts."""
+    """Return the positions of the clusters and rivals whose points are most often confused, with counts."""
     rows, columns = np.nonzero(groups.rivals)
     counts = groups.rivals[rows, columns]
     order = np.argsort(-counts, kind="stable")[:most]
@@ -175,7 +175,7 @@ def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
 
 
 def all_affinities(result: AffinityResult) -> Rows:
-    """Return affinities (n, k); sparse if the result has only the largest."""
+    """Return the affinities (n, k) of all points; sparse if the result has only the largest."""
     if result.clusters is None:
         return result.affinity
     cluster, affinity = _largest_affinities(result, np.arange(len(result)), result.affinity.shape[1])
@@ -184,7 +184,7 @@ def all_affinities(result: AffinityResult) -> Rows:
 
 
 def _largest_affinities(result: AffinityResult, rows: IntArray, most: int) -> tuple[IntArray, FloatArray]:
-    """Return clusters and affinities (m, at most ``most``) of some rows, in descending order."""
+    """Return clusters and affinities (m, at most ``most``) of some points, in descending order."""
     affinity = result.affinity[rows]
     if result.clusters is not None:
         order = np.argsort(result.classes)
@@ -222,7 +222,7 @@ def point_columns(
 
 
 def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUDGET) -> list[Any]:
-    """Return the values of columns for some points; None for columns that exceed the budget in characters."""
+    """Return the table values of some points; None for columns that exceed the budget in characters."""
     entries: list[Any] = []
     for column in columns:
         if column.kind == "text":
@@ -243,6 +243,29 @@ def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUD
     return entries
 
 
+class NeighborFinder:
+    """Find the points nearest to others in a cluster; dense features are divided by their deviation within clusters."""
+
+    def __init__(self, features: Features, codes: IntArray) -> None:
+        self._codes, self._rows = codes, features.rows
+        if not is_sparse(self._rows):
+            squares = np.zeros(self._rows.shape[1])
+            for cluster in np.unique(codes[codes >= 0]).tolist():
+                members = self._rows[codes == cluster]
+                squares += len(members) * members.var(axis=0, dtype=np.float64)
+            spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
+            self._rows = self._rows / np.where(spread > 0, spread, 1.0)
+
+    def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
+        """Return the n nearest members of a cluster for each query, without the query itself."""
+        members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
+        if not members.size or not queries.size:
+            return [members[:0]] * queries.size
+        finder = NearestNeighbors(algorithm="brute").fit(self._rows[members])
+        near = members[finder.kneighbors(self._rows[queries], min(n + 1, members.size), return_distance=False)]
+        return [rows[rows != query][:n] for rows, query in zip(near, queries, strict=True)]
+
+
 def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> dict[int, list[list[int]]]:
     """Return the nearest members in both clusters for the first points to review, by position on the page."""
     if inputs.features is None:
@@ -260,14 +283,14 @@ def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> 
 
 
 def places(sample: PageSample, n_points: int) -> IntArray:
-    """Return the position of each row (n,) on the page, 0 for rows that are not on it."""
+    """Return the position of each point (n,) on the page, 0 for points that are not on it."""
     on_page = np.zeros(n_points, dtype=np.int64)
     on_page[sample.rows] = np.arange(sample.rows.size)
     return on_page
 
 
 def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[str, dict[int, str] | None]:
-    """Return images as data URIs and texts by position, first of typical members, then of points to review."""
+    """Return images as data URIs and texts by point on the page, first of typical members, then of points to review."""
     # The most typical member of every cluster first, then the second of every cluster.
     first = [row for rank in zip_longest(*(rows.tolist() for rows in typical)) for row in rank if row is not None]
     place = {row: where for where, row in enumerate(sample.rows.tolist())}
@@ -286,7 +309,7 @@ def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[s
 
 
 def _encode_rows(rows: list[int], encode: Callable[[int], str], budget: int) -> dict[int, str]:
-    """Return entries by row, in the order of ``rows``, until the budget in characters is spent."""
+    """Return images or texts by point, in the order of ``rows``, until the budget in characters is spent."""
     entries: dict[int, str] = {}
     for row in rows:
         entry = encode(row)
@@ -298,12 +321,12 @@ def _encode_rows(rows: list[int], encode: Callable[[int], str], budget: int) -> 
 
 
 def unsigned(numbers: IntArray, largest: int) -> AnyArray:
-    """Return non-negative integers in the smallest sufficient type, at most 32 bits."""
+    """Return numbers of points in the smallest sufficient unsigned type, at most 32 bits."""
     return numbers.astype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)
 
 
 def packed(column: AnyArray) -> dict[str, str]:
-    """Return a column as base64 of little-endian numbers, with their type."""
+    """Return a column of points as base64 of little-endian numbers, with their type."""
     little = column.astype(column.dtype.newbyteorder("<"))
     kind = f"{column.dtype.kind}{column.dtype.itemsize}"
     return {"type": kind, "data": base64.b64encode(little.tobytes()).decode("ascii")}

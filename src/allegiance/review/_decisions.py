@@ -101,7 +101,7 @@ def _not_undone(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 
 def read_decisions(decisions: Any) -> list[dict[str, Any]]:
-    """Return checked records, in order, from any input that :func:`apply_decisions` takes."""
+    """Return checked decisions, in order, from any input that :func:`apply_decisions` takes."""
     if isinstance(decisions, str | os.PathLike):
         decisions = _read_file(Path(decisions))
     frame = nw.from_native(decisions, pass_through=True, eager_only=True)
@@ -111,6 +111,7 @@ def read_decisions(decisions: Any) -> list[dict[str, Any]]:
 
 
 def _read_file(path: Path) -> Any:
+    """Return the decisions in a file, untyped."""
     kind = path.suffix.lower()
     if kind in (".jsonl", ".ndjson"):
         return _json_lines(path.read_bytes(), path)
@@ -123,7 +124,7 @@ def _read_file(path: Path) -> Any:
 
 
 def _json_lines(content: bytes, path: Path) -> list[Any]:
-    """Read a log. An incomplete last line, left by a killed process, is ignored."""
+    """Read a decision log. An incomplete last line, left by a killed process, is ignored."""
     *whole, _ = content.split(b"\n")
     try:
         return [json.loads(line) for line in whole if line.strip()]
@@ -153,7 +154,7 @@ def _check_decision(record: Any, number: int) -> dict[str, Any] | None:
 
 
 def _as_label(value: Any, labels: AnyArray) -> Any:
-    """Convert a new label, possibly written as text, to the type of ``labels``."""
+    """Convert the new label of a decision, possibly written as text, to the type of ``labels``."""
     if _has_names(labels):
         return label_text(value)
     try:
@@ -163,23 +164,24 @@ def _as_label(value: Any, labels: AnyArray) -> Any:
 
 
 def _has_names(labels: AnyArray) -> bool:
+    """Return whether the labels that decisions apply to are names."""
     return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.tolist()))
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a plain Python type; None for missing values."""
+    """Return a value of a decision as a plain Python type; None for missing values."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if value is None or value == "" or value != value else value
 
 
 def label_text(label: Any) -> str:
-    """Return a label as text for comparisons; 7 and 7.0 are the same."""
+    """Return a label of a decision as text for comparisons; 7 and 7.0 are the same."""
     text = str(_plain(label))
     return text.split(".", maxsplit=1)[0] if re.fullmatch(r"-?\d+\.0+", text) else text
 
 
 def _like(labels: Any, old: AnyArray, new: AnyArray) -> Any:
-    """Return the new labels in the type of the old ones."""
+    """Return the labels after decisions in the type of the old ones."""
     kind = old.dtype.kind
     array = new if kind == "O" else np.array(new.tolist(), dtype=None if kind in "Uu" else old.dtype)
     series = nw.from_native(labels, pass_through=True, allow_series=True)
@@ -230,7 +232,7 @@ class DecisionLog:
         """The final decision about each row, in the order of the decisions."""
 
     def _resume(self) -> list[dict[str, Any]]:
-        """Return the records of an earlier session; the file only changes if it is a valid log."""
+        """Return the decisions of an earlier session; the file only changes if it is a valid log."""
         content = self.path.read_bytes()
         self._size = content.rfind(b"\n") + 1
         tail = content[self._size :]
@@ -252,7 +254,7 @@ class DecisionLog:
         return records
 
     def _check_record(self, record: Mapping[str, Any]) -> None:
-        """Raise an error if a record refers to another clustering."""
+        """Raise an error if a decision refers to another clustering."""
         row, label, target = record["row"], record.get("label"), record.get("new_label")
         here = self._labels.get(row)
         problem = None
@@ -297,11 +299,12 @@ class DecisionLog:
             self.decide(row, UNDO)
 
     def rename(self, label: str, name: str) -> None:
-        """Save a name for a cluster."""
+        """Save a name for a cluster in the decision log."""
         self._append({"decision": NAME, "label": label, "name": name, "decided_at": _now()})
         self.names[label] = name
 
     def _append(self, record: dict[str, Any]) -> None:
+        """Append a decision to the log, and sync it to disk."""
         line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
         self._check_file()
         try:
@@ -316,7 +319,7 @@ class DecisionLog:
         self._size += len(line)
 
     def _check_file(self) -> None:
-        """Raise an error if the file was deleted, replaced or edited since the last decision."""
+        """Raise an error if the decision log was deleted, replaced or edited since the last decision."""
         opened = os.fstat(self._descriptor)
         try:
             same = os.path.samestat(opened, os.stat(self.path))
@@ -329,11 +332,12 @@ class DecisionLog:
             )
 
     def close(self) -> None:
-        """Close the file and release its lock."""
+        """Close the decision log and release its lock."""
         if self._descriptor >= 0:
             close_locked(self._descriptor)
             self._descriptor = -1
 
 
 def _now() -> str:
+    """Return the time of a decision as text."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

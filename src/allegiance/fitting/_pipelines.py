@@ -23,7 +23,7 @@ _COORDINATES = 10
 
 
 class Prepared(NamedTuple):
-    """Points after preprocessing."""
+    """Points after the transformers of a pipeline."""
 
     X: Any
     """The input of the clusterer: a frame if it was fitted to one."""
@@ -50,17 +50,17 @@ class Columns(BaseEstimator):
 
     @classmethod
     def of(cls, estimator: Any, preparation: Any = None) -> Columns:
-        """Return the columns that an estimator was fitted on."""
+        """Return the columns that an estimator or pipeline was fitted on."""
         return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None), preparation)
 
     @property
     def known_names(self) -> AnyArray | None:
-        """(d,) names of the columns of X, or None."""
+        """(d,) names of the columns of X, before the transformers, or None."""
         return getattr(self, "feature_names_in_", None)
 
     @property
     def prepared_names(self) -> AnyArray | None:
-        """Names of the columns in which points are scored, if known."""
+        """Names of the columns in which points are scored, after the transformers of a pipeline, if known."""
         if self.preparation is None:
             return self.known_names
         try:
@@ -94,6 +94,7 @@ class Columns(BaseEstimator):
         return Prepared(table if hasattr(table, "columns") else rows, rows)
 
     def _transform(self, X: Any) -> Any:
+        """Apply the transformers of the pipeline to X; errors name the columns of the frame they need."""
         try:
             return self.preparation.transform(X)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
@@ -111,11 +112,12 @@ Columns.__name__ = "AffinityScorer"
 
 
 def _article(noun: str) -> str:
+    """Return a type's name with its article, for messages about what a pipeline was fitted to."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 class UnwrappedEstimator(NamedTuple):
-    """The parts of a fitted estimator."""
+    """The parts of a fitted estimator or pipeline."""
 
     preparation: Any
     """The fitted transformers before the clusterer, as one pipeline; None if there are none."""
@@ -165,7 +167,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def repeatable(estimator: Any) -> Any:
-    """Return the estimator to clone for another clustering, without frozen wrappers and searches."""
+    """Return the estimator or pipeline to clone for another clustering, without frozen wrappers and searches."""
     inner = _inside(estimator)
     if inner is not None:
         return repeatable(inner)
@@ -176,7 +178,7 @@ def repeatable(estimator: Any) -> Any:
 
 
 def _inside(estimator: Any) -> Any:
-    """Return the estimator inside a frozen wrapper or a search; None for others."""
+    """Return the estimator or pipeline inside a frozen wrapper or a search; None for others."""
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
     if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
@@ -185,6 +187,7 @@ def _inside(estimator: Any) -> Any:
 
 
 def _check_steps(steps: list[tuple[str, Any]]) -> None:
+    """Raise if a step of a pipeline adds or removes rows."""
     for name, step in steps:
         if hasattr(step, "fit_resample"):
             raise TypeError(
@@ -204,7 +207,7 @@ def _join_steps(steps: list[tuple[str, Any]]) -> Pipeline | None:
 
 
 def unique_name(name: str, names: Container[str]) -> str:
-    """Return ``name``, with a number if it is among ``names``."""
+    """Return the name of a pipeline step or clustering, with a number if it is among ``names``."""
     candidates = (f"{name} {number}" for number in count(2))
     return name if name not in names else next(each for each in candidates if each not in names)
 
@@ -224,7 +227,7 @@ def fit_preparation(clusterer: Any, X: Any) -> Any:
 
 
 def _kernel(X: Any, kind: str) -> AnyArray:
-    """Return similarities (n, m) unchanged, and distances as inner products up to centering."""
+    """Return similarities (n, m) unchanged, and distances as inner products: the first step of classical scaling."""
     dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     return -0.5 * dense**2 if kind == "distances" else dense
 
@@ -235,7 +238,7 @@ def takes_weights(clusterer: Any) -> bool:
 
 
 def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any], weights: Any = None) -> Any:
-    """Return a clone of ``estimator`` fitted to X, optionally with weights (n,); frozen estimators stay unchanged."""
+    """Return a clone of an estimator or pipeline fitted to X, with weights (n,) if any; frozen ones stay unchanged."""
     if weights is not None:
         if not takes_weights(estimator):
             raise TypeError(f"sample_weight was passed, but {last_step(estimator)!r} does not take it.")
@@ -245,14 +248,14 @@ def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any], weights: A
 
 
 def training_labels(unwrapped: UnwrappedEstimator, X: Any) -> AnyArray:
-    """Return the labels (n,) of transformed X by a fitted clusterer; TypeError if it has none."""
+    """Return the labels (n,) of transformed X by the fitted clusterer of a pipeline; TypeError if it has none."""
     clusterer = unwrapped.clusterer
     # The labels of a frozen clusterer may belong to other points.
     if hasattr(clusterer, "labels_") and not (unwrapped.frozen and hasattr(clusterer, "predict")):
         return np.asarray(clusterer.labels_)
     if hasattr(clusterer, "predict"):
         return np.asarray(clusterer.predict(X))
-    raise TypeError(f"estimator must give labels, but {clusterer!r} has neither labels_ nor predict.")
+    raise TypeError(f"estimator must produce labels, but {clusterer!r} has neither labels_ nor predict.")
 
 
 def cluster(estimator: Any, X: Any) -> AnyArray:
@@ -262,7 +265,7 @@ def cluster(estimator: Any, X: Any) -> AnyArray:
 
 
 def without_feature_names(estimator: Any) -> Any:
-    """Return a fitted estimator that accepts arrays without a warning about missing column names."""
+    """Return a fitted estimator of a pipeline that takes arrays without a warning about missing column names."""
     if "feature_names_in_" not in getattr(estimator, "__dict__", ()):
         return estimator
     nameless = copy(estimator)

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from allegiance import affinity
-from allegiance.report import _data, _figures
+from allegiance.report import _figures, _points
 from allegiance.report._inputs import Column, check_inputs
 from browsing.colors import contrast, luminance
 
 
 def choose_points(result, always=()):
-    return _data.choose_points(result, np.array(always, dtype=int))
+    return _points.choose_points(result, np.array(always, dtype=int))
 
 
 @pytest.fixture
 def small_page(monkeypatch):
     for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("FIRM", 20), ("NOISE", 10)):
-        monkeypatch.setattr(_data, f"MAX_{name}", limit)
+        monkeypatch.setattr(_points, f"MAX_{name}", limit)
 
 
 @pytest.mark.parametrize("calibrated", [False, True])
@@ -71,17 +71,17 @@ value_lists = st.lists(
 
 
 def groups_of(values, code, k):
-    clusters = [_data.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
+    clusters = [_points.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
     rivals = np.zeros((k, k), dtype=int)
     values = np.asarray(values, dtype=float)
-    return _data.Groups(None, clusters, rivals, 0, np.arange(k), np.asarray(code), values, "trust")
+    return _points.Groups(None, clusters, rivals, 0, np.arange(k), np.asarray(code), values, "trust")
 
 
 @given(value_lists)
 def test_levels_and_bins_count_the_labels_above_each_threshold(values):
     code = np.arange(len(values)) % 4
-    counts, sums = _data.count_levels(groups_of(np.where(code == 3, np.nan, values), code, 3))
-    edges = [step / _data.STEPS for step in range(_data.STEPS + 1)]
+    counts, sums = _points.count_levels(groups_of(np.where(code == 3, np.nan, values), code, 3))
+    edges = [step / _points.STEPS for step in range(_points.STEPS + 1)]
     for group in range(3):
         inside = [value for value, own in zip(values, code, strict=True) if own == group]
         for step, edge in enumerate(edges):
@@ -90,12 +90,12 @@ def test_levels_and_bins_count_the_labels_above_each_threshold(values):
             assert abs(sums[group, step + 1 :].sum() - sum(above)) < 1e-9
         expected = [sum(low < v <= high for v in inside) for low, high in pairwise(edges)]
         expected[0] += sum(v == 0 for v in inside)
-        assert _data.counts_in_bins(counts[group]).tolist() == expected
+        assert _points.counts_in_bins(counts[group]).tolist() == expected
 
 
 def test_clusters_stand_in_the_order_of_their_trouble(make_result):
     affinity = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.2, 0.1, 0.7], [0.6, 0.4, 0.0]]
-    groups = _data.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
+    groups = _points.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
     assert (groups.labels, groups.noise) == (["8", "5", "3"], 1)
     assert (groups.place.tolist(), groups.code.tolist()) == ([2, 1, 0], [2, 1, 0, 3])
 
@@ -108,17 +108,17 @@ def test_columns_of_the_table_travel_until_the_budget_is_spent():
         Column("kind", "category", np.array([0, 1, -1]), ("a", "b")),
         Column("said", "text", ["x", None, "y"]),
     ]
-    whole, part, kind, texts = _data.table_columns(columns, rows)
+    whole, part, kind, texts = _points.table_columns(columns, rows)
     assert np.frombuffer(base64.b64decode(whole["data"]), "<i4").tolist() == [3, 1]
     assert np.frombuffer(base64.b64decode(part["data"]), "<f8").tolist() == [1.5, 0.5]
     assert list(base64.b64decode(kind["data"])) == [0, 1]
     assert texts == ["y", "x"]
-    assert _data.table_columns(columns, rows, budget=20)[1:] == [None, None, None]
+    assert _points.table_columns(columns, rows, budget=20)[1:] == [None, None, None]
 
 
 def project(result, X, names=None):
     """Return the last choice of axes: principal components, if there are more than two columns."""
-    return _figures.project(result, check_inputs(result, X, feature_names=names), _data.group_points(result))[-1]
+    return _figures.project(result, check_inputs(result, X, feature_names=names), _points.group_points(result))[-1]
 
 
 def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
@@ -141,7 +141,7 @@ def test_discriminant_axes_separate_clusters_that_principal_components_do_not(rn
     codes = np.arange(300) % 3
     X = np.column_stack([20 * rng.normal(size=(300, 2)), np.eye(3)[codes] * 8 + rng.normal(size=(300, 3))])
     result = affinity(X, codes, influence="euclidean", random_state=0)
-    first, last = _figures.project(result, check_inputs(result, X), _data.group_points(result))
+    first, last = _figures.project(result, check_inputs(result, X), _points.group_points(result))
     assert (first.name, last.name) == ("discriminant axes", "principal components")
 
     def separation(xy):
