@@ -11,7 +11,7 @@ from allegiance._core.validation import IntArray, check_count, check_number
 from ._adapt import as_clusterer, depends_on_size, is_density
 
 #: Subsample size limits in rows: at least this many, this many per cluster, and for clusterers that depend on it.
-_SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
+SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
 #: Share of the rows in a subsample for density clusterers: from halves, whose density is half of the whole, they find
 #: other clusters. All others use halves.
 _DENSITY_SHARE = 0.8
@@ -98,7 +98,7 @@ class Calibration(Parameters):
     def max_rows(self, k: int, clusterer: Any = None) -> int:
         """Return the largest subsample size for ``k`` clusters."""
         density = _DENSITY_ROWS if clusterer is not None and depends_on_size(clusterer) else 0
-        return self.rows_per_subsample or max(_ROWS_PER_CLUSTER * k, _SUBSAMPLE_ROWS, density)
+        return self.rows_per_subsample or max(_ROWS_PER_CLUSTER * k, SUBSAMPLE_ROWS, density)
 
     def n_rows(self, k: int, n_features: int = 1) -> int:
         """Return the size of the sample that subsamples are drawn from."""

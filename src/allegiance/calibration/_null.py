@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from allegiance._core.parallel import stream
 from allegiance._core.validation import FloatArray, is_sparse
 
+from ._calibration import SUBSAMPLE_ROWS
 from ._refits import Refit
 from ._replication import Replication, above_chance, agreement, chance_share
 
@@ -24,7 +25,7 @@ _CLEARLY_BETTER = 0.2
 _BETTER, _LESS_DOUBT = 0.75, 0.8
 #: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
 #: combinations of these rows, which avoids a covariance matrix.
-_NULL_ROWS = 2000
+_NULL_ROWS = 2 * SUBSAMPLE_ROWS
 #: Depth of a valley between two modes, in standard errors.
 _VALLEY = 3.0
 

@@ -17,7 +17,7 @@ from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
 from ._adapt import adapt, is_pairwise
-from ._calibration import MAX_ENTRIES
+from ._calibration import MAX_ENTRIES, SUBSAMPLE_ROWS
 from ._refits import fit_labels
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, is close enough to end the search, and gives the
@@ -26,7 +26,7 @@ _REPRODUCED, _ALIKE, _SAME = 0.8, 0.95, 0.9995
 #: Runs that labels of a randomized clusterer are compared with: 1 in 13 is less like its nearest than any other.
 _RUNS = 12
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
-_MAX_ROWS = 3000
+_MAX_ROWS = 2 * SUBSAMPLE_ROWS
 #: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
 _MAX_COLUMNS = 64
 #: Values of HDBSCAN's ``min_cluster_size`` that are tried, in rows.
