@@ -46,7 +46,17 @@ from quality._clusterers import CLUSTERERS as STUDY
 from quality._datasets import UnavailableError, all_sets
 from quality._misassigned import by_majority, by_matching
 from quality._peers import PEER_SCORES
-from quality._replicates import CLUSTERERS, blobs, correlated, data_folder, fit_labels, populations, setting, settings
+from quality._replicates import (
+    CLUSTERERS,
+    blobs,
+    bottom_decile,
+    correlated,
+    data_folder,
+    fit_labels,
+    populations,
+    setting,
+    settings,
+)
 
 AUDITS = (20, 50, 100)
 AUDIT_DRAWS = 1000
@@ -78,10 +88,11 @@ def replicates_jobs(quick: bool) -> list[Key]:
 
 def measure_replicates(key: Key, quick: bool) -> Iterator[Row]:
     """Yield trust and what independent samples say: with the clusterer known, and with labels only."""
-    population, (X, labels, replicated, clusterer) = populations()[key[2]], setting(*key[2:])
-    inner = labels >= 0
-    if np.unique(labels[inner]).size < 2 or inner.mean() < 0.05:
+    population, sample = populations()[key[2]], setting(*key[2:])
+    if not sample.is_clustered:
         return
+    X, labels, replicated, clusterer = sample.X, sample.labels, sample.replicated, sample.clusterer
+    inner = labels >= 0
     frequency, shares = replicated.mean(axis=0), replicated[:, inner].mean(axis=1)
     by_cluster = np.array([replicated[:, labels == c].mean(axis=1) for c in range(labels.max() + 1)])
     for mode, known in (("known", clusterer), ("labels only", None)):
@@ -121,11 +132,6 @@ def cluster_error(trust: Floats, frequency: Floats, labels: Any) -> float:
     inner = labels >= 0
     sums = [np.bincount(labels[inner], values[inner]) for values in (trust, frequency)]
     return float(np.abs(sums[0] - sums[1]).sum() / inner.sum())
-
-
-def bottom_decile(values: pd.Series) -> float:
-    """Return the mean of the lowest tenth."""
-    return float(values.nsmallest(max(len(values) // 10, 1)).mean())
 
 
 def replicates_table(rows: pd.DataFrame) -> list[str]:

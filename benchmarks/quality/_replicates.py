@@ -2,13 +2,15 @@
 
 One sample of a population is clustered. Twelve more samples, disjoint from it, are clustered with the same settings,
 and the points of the first are placed in their clusters and matched. Tuning populations are those on which the
-estimator was developed; evaluation populations were not used for that.
+estimator was developed; evaluation populations were not used for that. Samples, labels and replicates are cached, since
+they do not depend on the estimator.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.datasets import make_circles, make_moons, make_s_curve, make_swiss_roll
@@ -29,7 +32,9 @@ from sklearn.preprocessing import StandardScaler
 from allegiance.anndata import Leiden
 from allegiance.calibration import matches
 
-REPLICATES, ROWS = 12, 700
+REPLICATES, ROWS = 12, 500
+#: Samples of each setting whose labels are compared with the twelve others.
+SAMPLES = 4
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Draw = Callable[[Any, int], Floats]
 
@@ -46,14 +51,14 @@ class Population(NamedTuple):
     """Draws n rows; None for a table, whose rows are divided."""
     table: Callable[[], Floats] | None = None
 
-    def samples(self, seed: int) -> Iterator[Floats]:
+    def samples(self, seed: int, rows: int = ROWS) -> Iterator[Floats]:
         """Yield independent samples of the same size."""
         if self.draw is not None:
-            yield from (self.draw(np.random.default_rng([seed, i]), ROWS) for i in range(REPLICATES + 1))
+            yield from (self.draw(np.random.default_rng([seed, i]), rows) for i in range(REPLICATES + 1))
         else:
             assert self.table is not None
             X = self.table()
-            order, n = np.random.default_rng(seed).permutation(len(X)), min(ROWS, len(X) // (REPLICATES + 1))
+            order, n = np.random.default_rng(seed).permutation(len(X)), min(rows, len(X) // (REPLICATES + 1))
             yield from (X[order[i * n : (i + 1) * n]] for i in range(REPLICATES + 1))
 
 
@@ -98,6 +103,51 @@ def _heavy_blobs(rng: Any, n: int) -> Floats:
     return 6.0 * np.random.default_rng(8).normal(size=(5, 4))[rng.integers(5, size=n)] + rng.standard_t(3, size=(n, 4))
 
 
+def _products(rng: Any, n: int) -> Floats:
+    """Draw counts and prices with long tails and one-hot categories, as in a table of customers."""
+    kind = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    amounts = rng.lognormal(np.array([[1.0, 0.0, 2.0], [2.0, 1.5, 0.5], [0.0, 2.5, 1.0]])[kind], 0.8)
+    categories = np.where(rng.random((n, 2)) < 0.7, kind[:, None], rng.integers(4, size=(n, 2)))
+    return np.column_stack([np.log1p(amounts), np.eye(4)[categories].reshape(n, 8)])
+
+
+def _topics(n_topics: int, d: int, spread: float) -> Draw:
+    """Return a function that draws unit vectors around topics of unequal size and width, as sentence embeddings are."""
+    rng = np.random.default_rng([n_topics, d])
+    centers, widths = rng.normal(size=(n_topics, d)), rng.uniform(0.6, 1.4, n_topics) * spread
+    decay = np.geomspace(1.0, 0.2, d)
+    shares = rng.dirichlet(np.full(n_topics, 2.0))
+
+    def draw(rng: Any, n: int) -> Floats:
+        topic = rng.choice(n_topics, n, p=shares)
+        X = (centers[topic] + widths[topic, None] * rng.standard_t(5, size=(n, d))) * decay
+        return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    return draw
+
+
+def _spirals(rng: Any, n: int) -> Floats:
+    angle, arm = 1.5 * np.pi * np.sqrt(rng.random(n)) + 0.5, rng.integers(3, size=n)
+    turned = angle + 2.0 * np.pi * arm / 3.0
+    return np.column_stack([angle * np.cos(turned), angle * np.sin(turned)]) + rng.normal(scale=0.25, size=(n, 2))
+
+
+def _islands(rng: Any, n: int) -> Floats:
+    """Draw points of bent bands of unequal density in the plane, as in a map by UMAP."""
+    fixed = np.random.default_rng(11)
+    shares, where = fixed.dirichlet(np.full(9, 1.5)), fixed.uniform(-8.0, 8.0, (9, 2))
+    turn, length, bend = fixed.uniform(0, 2 * np.pi, 9), fixed.uniform(0.5, 2.5, 9), fixed.normal(size=9)
+    island, along = rng.choice(9, n, p=shares), rng.uniform(-1.0, 1.0, n)
+    u, v = length[island] * along, 0.5 * bend[island] * along**2 + rng.normal(scale=0.25, size=n)
+    cos, sin = np.cos(turn[island]), np.sin(turn[island])
+    return where[island] + np.column_stack([cos * u - sin * v, sin * u + cos * v])
+
+
+def _skewed(rng: Any, n: int) -> Floats:
+    """Draw blobs with Student t noise whose columns are exponentiated."""
+    return np.exp(0.5 * blobs(4, 5, 4.0, imbalance=4.0)(rng, n) + 0.2 * rng.standard_t(3, size=(n, 5)))
+
+
 def data_folder() -> Path | None:
     """Return the folder ``$ALLEGIANCE_DATA``, if there is one."""
     folder = os.environ.get("ALLEGIANCE_DATA")
@@ -107,6 +157,27 @@ def data_folder() -> Path | None:
 def _csv(path: Path) -> Floats:
     X = np.genfromtxt(path, delimiter=",", skip_header=1)[:, :-1]
     return StandardScaler().fit_transform(X)
+
+
+def _numbers(path: Path) -> Floats:
+    """Read the numeric columns of a table, without its identifier, standardized."""
+    frame = pd.read_csv(path).iloc[:, 1:].apply(pd.to_numeric, errors="coerce").dropna(axis=1, thresh=8000).dropna()
+    return StandardScaler().fit_transform(frame.to_numpy(np.float64))
+
+
+def _bank(path: Path) -> Floats:
+    """Read a table of customers: standardized numbers and one-hot categories."""
+    frame = pd.read_csv(path, sep=";").drop(columns="y").sample(12_000, random_state=0)
+    numbers = frame.select_dtypes("number").apply(lambda column: np.arcsinh(column / column.std()))
+    categories = pd.get_dummies(frame.select_dtypes("object"), dtype=float)
+    return np.hstack([StandardScaler().fit_transform(numbers), categories.to_numpy()])
+
+
+def _air_quality(path: Path) -> Floats:
+    frame = (
+        pd.read_csv(path, sep=";", decimal=",").iloc[:, 2:15].drop(columns="NMHC(GT)").replace(-200, np.nan).dropna()
+    )
+    return StandardScaler().fit_transform(frame.to_numpy(np.float64))
 
 
 def _mnist(path: Path) -> Floats:
@@ -130,6 +201,10 @@ def populations() -> dict[str, Population]:
         "Gaussian, 5-D": generated("tuning", False, lambda rng, n: rng.normal(size=(n, 5))),
         "uniform, 3-D": generated("tuning", False, lambda rng, n: rng.uniform(size=(n, 3))),
         "lognormal, 6-D": generated("tuning", False, lambda rng, n: rng.lognormal(size=(n, 6))),
+        "heavy-tailed skewed blobs, 4 in 5-D": generated("tuning", True, _skewed),
+        "mixed customers, 3 in 11-D": generated("tuning", True, _products),
+        "topics, 12 in 40-D": generated("tuning", True, _topics(12, 40, 0.7)),
+        "islands": generated("tuning", True, _islands),
         "rings": generated("evaluation", True, _rings),
         "heavy-tailed blobs, 5 in 4-D": generated("evaluation", True, _heavy_blobs),
         "stretched blobs, 5 in 8-D": generated("evaluation", True, blobs(5, 8, 5.0, stretch=5.0)),
@@ -138,6 +213,8 @@ def populations() -> dict[str, Population]:
         "correlated Gaussian, 6-D": generated("evaluation", False, correlated),
         "gamma, 4-D": generated("evaluation", False, lambda rng, n: rng.gamma(1.5, size=(n, 4))),
         "Student t, 5-D": generated("evaluation", False, lambda rng, n: rng.standard_t(4, size=(n, 5))),
+        "spirals": generated("evaluation", True, _spirals),
+        "topics, 20 in 25-D": generated("evaluation", True, _topics(20, 25, 0.5)),
         "Swiss roll": generated("evaluation", False, _seeded(make_swiss_roll, noise=0.5)),
         "S-curve": generated("tuning", False, _seeded(make_s_curve, noise=0.05)),
     }
@@ -145,6 +222,13 @@ def populations() -> dict[str, Population]:
         for name in ("letter", "satimage", "segment"):
             if (path := folder / "tables" / f"{name}.csv").exists():
                 result[name] = Population("tuning", "real", True, None, cache(lambda path=path: _csv(path)))
+        for name, role, file, read in (
+            ("air quality", "tuning", "AirQualityUCI.csv", _air_quality),
+            ("bank customers, one-hot", "tuning", "bank-full.csv", _bank),
+            ("credit cards", "evaluation", "cc_general.csv", _numbers),
+        ):
+            if (path := folder / "real" / file).exists():
+                result[name] = Population(role, "real", True, None, cache(lambda path=path, read=read: read(path)))
         if (path := folder / "mnist" / "t10k-images-idx3-ubyte.gz").exists():
             result["mnist"] = Population("tuning", "real", True, None, cache(lambda path=path: _mnist(path)))
         for path in sorted((folder / "populations").glob("*.npz")):
@@ -169,7 +253,7 @@ CLUSTERERS: dict[str, dict[str, Callable[[Floats], Any]]] = {
         "average 5": lambda X: AgglomerativeClustering(5, linkage="average"),
     },
     "density": {
-        **{f"HDBSCAN {size}": lambda X, size=size: HDBSCAN(size, copy=True) for size in (5, 15, 50)},
+        **{f"HDBSCAN {size}": lambda X, size=size: HDBSCAN(size, copy=True) for size in (5, 10, 15, 30, 50)},
         "HDBSCAN 10 leaf": lambda X: HDBSCAN(10, cluster_selection_method="leaf", copy=True),
         "DBSCAN": _dbscan,
         "OPTICS": lambda X: OPTICS(min_samples=10, xi=0.02),
@@ -180,18 +264,31 @@ CLUSTERERS: dict[str, dict[str, Callable[[Floats], Any]]] = {
     },
 }
 #: OPTICS takes a second for 700 rows, so it runs on these populations only.
-OPTICS_ON = ("noisy blobs, 6 in 3-D", "diamonds", "chameleon_t7", "rings")
+OPTICS_ON = (
+    *("noisy blobs, 6 in 3-D", "diamonds", "chameleon_t7", "rings", "topics, 20 in 25-D", "shuttle"),
+    *("moons", "islands", "uneven blobs, 3 in 5-D", "mnist", "blobs, 10 in 20-D", "air quality"),
+)
 
 
 class Setting(NamedTuple):
-    """A clustering, and whether its labels replicate."""
+    """A clustering, and the clusters in which replicates place its rows."""
 
     X: Floats
     labels: Any
     """(n,) 0 to k - 1, -1 for noise."""
-    replicated: Any
-    """(replicates, n) whether each label replicates."""
+    placed: Any
+    """(replicates, n) clusters of the replicates, -1 for noise."""
     clusterer: Any
+
+    @property
+    def replicated(self) -> Any:
+        """(replicates, n) whether each label replicates."""
+        return np.array([matches(self.labels, placed) for placed in self.placed])
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether there are two clusters, and not nearly everything is noise."""
+        return self.labels.max() > 0 and (self.labels >= 0).mean() >= 0.05
 
 
 def settings(role: str, family: str) -> list[tuple[str, str]]:
@@ -200,20 +297,55 @@ def settings(role: str, family: str) -> list[tuple[str, str]]:
     return [(name, title) for name in names for title in CLUSTERERS[family] if title != "OPTICS" or name in OPTICS_ON]
 
 
-def setting(population: str, title: str) -> Setting:
-    """Cluster a sample and its replicates."""
+def cache_folder() -> Path:
+    """Return the folder ``$ALLEGIANCE_CACHE``, by default one in the user's cache."""
+    return Path(os.environ.get("ALLEGIANCE_CACHE", Path.home() / ".cache" / "allegiance-benchmarks"))
+
+
+def cached(key: str, compute: Callable[[], Any]) -> Any:
+    """Return what was computed for this key before, or compute it."""
+    path = cache_folder() / f"{crc32(key.encode()):08x}-{''.join(c if c.isalnum() else '_' for c in key)[:80]}.pickle"
+    if path.exists():
+        return pickle.loads(path.read_bytes())
+    value = compute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(pickle.dumps(value))
+    partial.replace(path)
+    return value
+
+
+def setting(population: str, title: str, number: int = 0, rows: int = ROWS) -> Setting:
+    """Return one of the clusterings of a population, with its replicates."""
+    return cached(f"{population}, {title}, {rows}", lambda: _measure(population, title, rows))[number]
+
+
+def _measure(population: str, title: str, rows: int) -> list[Setting]:
+    """Cluster thirteen samples, and place the rows of the first ones in the clusters of all others."""
     seed = crc32(f"{population}, {title}".encode())
-    samples = populations()[population].samples(seed)
-    X = next(samples)
+    samples = list(populations()[population].samples(seed, rows))
     make = next(family[title] for family in CLUSTERERS.values() if title in family)
-    clusterer = make(X)
-    _, labels = fit_labels(clusterer, X, seed)
-    replicated = []
-    for number, other in enumerate(samples, 1):
-        fitted, codes = fit_labels(clusterer, other, (seed + 1000 * number) % 2**32)
-        placed = fitted.predict(X) if hasattr(fitted, "predict") else codes[pairwise_distances_argmin(X, other)]
-        replicated.append(matches(labels, placed))
-    return Setting(X, labels, np.array(replicated), clusterer)
+    clusterer = make(samples[0])
+    fits = [fit_labels(clusterer, X, (seed + 1000 * number) % 2**32) for number, X in enumerate(samples)]
+    return [
+        Setting(
+            samples[i],
+            fits[i][1],
+            np.array([_place(*fits[j], samples[j], samples[i]) for j in range(len(fits)) if j != i], dtype=np.int16),
+            clusterer,
+        )
+        for i in range(SAMPLES)
+    ]
+
+
+def _place(fitted: Any, codes: Any, sample: Floats, X: Floats) -> Any:
+    """Return the clusters of X (n,) by prediction, or those of the nearest rows of the sample."""
+    return fitted.predict(X) if hasattr(fitted, "predict") else codes[pairwise_distances_argmin(X, sample)]
+
+
+def bottom_decile(values: pd.Series) -> float:
+    """Return the mean of the lowest tenth."""
+    return float(values.nsmallest(max(len(values) // 10, 1)).mean())
 
 
 def fit_labels(clusterer: Any, X: Floats, seed: int) -> tuple[Any, Any]:

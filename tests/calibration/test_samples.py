@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allegiance import AffinityScorer
-from allegiance.calibration import ContentSample, MemberDistances, RowSample, content_keys, row_keys, row_priorities
+from allegiance.calibration import ContentSample, RowSample, content_keys, row_keys, row_priorities
+from allegiance.typicality import MemberDistances
 
 
 def splitmix64(state):

@@ -3,8 +3,9 @@ import pytest
 
 from allegiance import AffinityResult
 from allegiance._core.parameters import Lazy
-from allegiance.calibration import MemberDistances, TrustMap
+from allegiance.calibration import TrustMap
 from allegiance.results import FrameLike, Measurement
+from allegiance.typicality import MemberDistances
 
 
 def trust_map(k):

@@ -2,9 +2,11 @@
 
 from ._adapt import FunctionClusterer, as_clusterer, is_pairwise
 from ._audit import Audit, AuditSample, audit, audit_sample, wilson
+from ._calibration import Calibration
 from ._null import NullData
-from ._replication import Calibration, Replication, above_chance, matches, replicate, take
-from ._samples import ContentSample, MemberDistances, RowSample, content_keys, row_keys, row_priorities
+from ._refits import take
+from ._replication import Replication, above_chance, matches, replicate
+from ._samples import ContentSample, RowSample, content_keys, row_keys, row_priorities
 from ._stand_in import StandIn, stand_in
 from ._trust_map import TrustMap, calibrate
 
@@ -14,7 +16,6 @@ __all__ = [
     "Calibration",
     "ContentSample",
     "FunctionClusterer",
-    "MemberDistances",
     "NullData",
     "Replication",
     "RowSample",

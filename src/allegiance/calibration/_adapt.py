@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 
-from allegiance._core.validation import AnyArray
+from allegiance._core.validation import AnyArray, IntArray
 
 #: Numbers of rows by parameter, which shrink with the sample, but not below this floor (or the user's own value): a
 #: cluster has several rows, and a density estimated from k neighbors has a relative error of 1 / sqrt(k).
 _FLOORS = {"min_cluster_size": 3, "max_cluster_size": 3, "min_bin_freq": 3, "min_samples": 10}
 #: Parameters that cannot exceed the number of rows.
 _LIMITS = ("n_clusters", "n_components", "n_neighbors")
-#: Parameters of density and graph clusterers.
-_DENSITY = ("min_cluster_size", "min_samples", "eps", "xi", "n_neighbors", "resolution")
+#: Parameters of density clusterers, and of others whose clusters depend on the number of rows.
+_DENSITY, _GRAPH = ("min_cluster_size", "min_samples"), ("n_neighbors", "resolution")
 #: Rows whose neighbors are looked up: the standard error of a share is 0.02, that of a median distance about 5%.
 MAX_QUERIES = 500
 
@@ -101,8 +101,17 @@ def nearest_of(clusterer: Any, matrix: Any, rows: AnyArray, candidates: AnyArray
 
 def depends_on_size(clusterer: Any) -> bool:
     """Tell whether the clusters depend on the sample size, as those of density and graph clusterers do."""
-    names = {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
-    return not names.isdisjoint(_DENSITY) and "init" not in names
+    names = _parameter_names(clusterer)
+    return not names.isdisjoint(_DENSITY + _GRAPH) and "init" not in names
+
+
+def is_density(clusterer: Any, codes: IntArray) -> bool:
+    """Tell whether clusters are dense regions: the clusterer has such parameters, or the labels contain noise."""
+    return bool((codes < 0).any()) or not _parameter_names(clusterer).isdisjoint(_DENSITY)
+
+
+def _parameter_names(clusterer: Any) -> set[str]:
+    return {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
 
 
 def _changes(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> dict[str, Any]:

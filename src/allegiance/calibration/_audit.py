@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from allegiance._core.parallel import resolve_seed
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number
@@ -16,15 +16,16 @@ from ._logistic import fit_logistic
 
 #: How a row was chosen for an audit. Only random rows are representative.
 RANDOM, LEAST_TRUSTED, LISTED = "random", "least trusted", "listed"
-_Z95 = 1.959964
+#: Quantile of the normal distribution for intervals of 95%.
+_Z95 = float(ndtri(0.975))
 #: Pseudo-reviews that pull the weight of the score in the estimate toward one.
 _PSEUDO_REVIEWS = 10
 #: Limits on the variance of the estimate relative to plain counting.
 _MIN_RATIO, _MAX_RATIO = 0.2, 1.5
 #: Prior standard deviations of the logit's shift and slope and of the cluster effects, and the slope's prior mean.
 _SHIFT, _SLOPE, _CLUSTER, _MEAN_SLOPE = 1.0, 0.7, 1.5, 0.6
-#: Most clusters named in the sentence, and the share of the remaining wrong labels that they must contain.
-_MAX_NAMED, _MIN_WRONG_SHARE = 3, 0.5
+#: Most clusters named in the sentence.
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -356,7 +357,7 @@ def _worst_clusters(trust: FloatArray, codes: IntArray, classes: AnyArray, revie
     left[reviewed] = False
     wrong = np.bincount(codes[left], weights=1.0 - trust[left], minlength=len(classes))
     order = np.argsort(-wrong, kind="stable")
-    needed = int(np.searchsorted(np.cumsum(wrong[order]), _MIN_WRONG_SHARE * wrong.sum())) + 1
+    needed = int(np.searchsorted(np.cumsum(wrong[order]), wrong.sum() / 2.0)) + 1
     if needed > _MAX_NAMED or len(classes) <= needed:
         return ()
     return tuple(classes[place] for place in np.sort(order[:needed]))

@@ -12,7 +12,9 @@ from scipy.stats import rankdata
 from allegiance._core.parallel import stream
 from allegiance._core.validation import FloatArray, is_sparse
 
-from ._replication import Agreement, Refit, Replication, above_chance, chance_share
+from ._calibration import SUBSAMPLE_ROWS
+from ._refits import Refit
+from ._replication import Replication, above_chance, agreement, chance_share
 
 #: Null samples, in each of which two halves are clustered.
 _NULL_SAMPLES = 12
@@ -23,7 +25,7 @@ _CLEARLY_BETTER = 0.2
 _BETTER, _LESS_DOUBT = 0.75, 0.8
 #: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
 #: combinations of these rows, which avoids a covariance matrix.
-_NULL_ROWS = 2000
+_NULL_ROWS = 2 * SUBSAMPLE_ROWS
 #: Depth of a valley between two modes, in standard errors.
 _VALLEY = 3.0
 
@@ -34,7 +36,7 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
     Halves are compared with each other, in the data and in the null data. None, too, if null data cannot be drawn:
     for sparse rows and for frames with text.
     """
-    observed = above_chance(float(result.kept.mean()), result.chance) if result.kept.size else 1.0
+    observed = above_chance(float(result.kept.mean()), result.chance)
     if is_sparse(rows):
         return None
     try:
@@ -45,12 +47,13 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
     for number in range(_NULL_SAMPLES):
         sample = data.draw(m, rng)
         table = type(rows)(sample, columns=rows.columns) if hasattr(rows, "iloc") else sample
-        halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(m // 2), np.arange(m - m // 2, m))]
+        halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(size), np.arange(m - size, m))]
         one, other = refit._replace(rows=table, weights=None).run(halves, threads)
         if isinstance(one, str) or isinstance(other, str):
             return None
-        agreement = Agreement.of(one, other).share
-        null.append(above_chance(agreement, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
+        matched, labeled = agreement(one, other)
+        share = float(matched.sum() / max(labeled.sum(), 1.0))
+        null.append(above_chance(share, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
         if number == 1 and observed > max(null) + _CLEARLY_BETTER:
             return None
     mean = float(np.mean(null))

@@ -1,4 +1,4 @@
-"""Samples of rows and distances that can be built in pieces, independent of chunks and threads."""
+"""Samples of rows that can be built in pieces, independent of chunks and threads, and the hashes behind them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from allegiance._core.stored import Array, Starts, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
 #: Half of the last significant bit of an entry, and a mask of the significant bits.
 _HALF, _KEPT = np.uint64(2**19), np.uint64(2**64 - 2**20)
-#: Most members of a cluster whose distances are kept: p-values have steps of 0.001.
-MOST_MEMBERS = 1024
 Keys = NDArray[np.uint64]
 
 
@@ -284,95 +281,3 @@ class ContentSample:
             return places
         lowest = np.argpartition(_numbered_keys(self.keys[places]), self.limit - 1)[: self.limit]
         return places[np.sort(lowest)]
-
-
-@stored(
-    "member-distances",
-    values=floats("t", low=0.0, infinite=True),
-    counts=Array(("t",), "int64", low=1, high=2**32),
-    keys=Array(("t",), "uint64"),
-    starts=Starts("k+1", "t"),
-    farthest=floats("k", low=0.0, infinite=True),
-)
-@dataclass(frozen=True)
-class MemberDistances:
-    """For each cluster the distances of its members of lowest hash, and the largest distance of all its members.
-
-    The contents of the rows determine which members are kept; their order, chunks and merging do not matter. ``values``
-    (t,) are distances, cluster by cluster from ``starts`` (k + 1,), ascending within each; ``counts`` (t,) how many
-    members are equal; ``keys`` (t,) hashes; ``farthest`` (k,) 0 for a cluster without members.
-    """
-
-    values: FloatArray
-    counts: IntArray
-    keys: Keys
-    starts: IntArray
-    farthest: FloatArray
-
-    @classmethod
-    def of(cls, keys: Keys, codes: AnyArray, distance: FloatArray, n_clusters: int) -> MemberDistances:
-        """Take points with keys (n,) and cluster numbers (n,), -1 for noise, at distances (n,)."""
-        members = np.flatnonzero(codes >= 0)
-        codes, distance, keys = codes[members], distance[members], keys[members]
-        farthest = np.zeros(n_clusters)
-        np.maximum.at(farthest, codes, distance)
-        sizes = np.bincount(codes, minlength=n_clusters)
-        # Keys are uniform: exclude most members that will not be kept before sorting.
-        bounds = np.minimum(2.0 * MOST_MEMBERS / np.maximum(sizes, 1), 1.0) * float(2**64 - 2048)
-        likely = np.flatnonzero(keys <= bounds.astype(np.uint64)[codes])
-        members_kept = cls._packed(
-            codes[likely], distance[likely], np.ones(likely.size, np.int64), keys[likely], farthest
-        )
-        if (np.diff(members_kept.starts) >= np.minimum(sizes, MOST_MEMBERS)).all():
-            return members_kept
-        return cls._packed(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
-
-    def merge(self, other: MemberDistances) -> MemberDistances:
-        """Return the distances of both sets of points, which must not overlap."""
-        return self._packed(
-            np.concatenate([self._codes(), other._codes()]),
-            np.concatenate([self.values, other.values]),
-            np.concatenate([self.counts, other.counts]),
-            np.concatenate([self.keys, other.keys]),
-            np.maximum(self.farthest, other.farthest),
-        )
-
-    @classmethod
-    def _packed(
-        cls, codes: IntArray, values: FloatArray, counts: IntArray, keys: Keys, farthest: FloatArray
-    ) -> MemberDistances:
-        """Merge equal members, and keep those of lowest keys in each cluster."""
-        if codes.size:
-            order = np.lexsort((values, keys, codes))
-            codes, values, counts, keys = codes[order], values[order], counts[order], keys[order]
-            first = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]) | (codes[1:] != codes[:-1])])
-            counts = np.add.reduceat(counts, first)
-            codes, values, keys = codes[first], values[first], keys[first]
-            rank = np.arange(codes.size) - np.searchsorted(codes, codes)
-            kept = np.flatnonzero(rank < MOST_MEMBERS)
-            kept = kept[np.lexsort((keys[kept], values[kept], codes[kept]))]
-            codes, values, counts, keys = codes[kept], values[kept], counts[kept], keys[kept]
-        return cls(values, counts, keys, np.searchsorted(codes, np.arange(farthest.size + 1)), farthest)
-
-    def _codes(self) -> IntArray:
-        return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
-
-    def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
-        """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
-
-        Beyond the farthest member, the smallest of these values shrinks with the square of the distance, as for a tail
-        whose variance is barely infinite. So a new point that resembles the members is below 0.01 with a probability of
-        at most 0.01 unless their tail is heavier. NaN for noise, 1 for a cluster without members.
-        """
-        result = np.full(codes.shape[0], np.nan)
-        order = np.argsort(codes, kind="stable")
-        bounds = np.searchsorted(codes[order], np.arange(self.starts.size))
-        for cluster in np.flatnonzero(np.diff(bounds)):
-            points = order[bounds[cluster] : bounds[cluster + 1]]
-            own = slice(self.starts[cluster], self.starts[cluster + 1])
-            nearer = np.concatenate([[0], np.cumsum(self.counts[own])])
-            place = np.searchsorted(self.values[own], distance[points], side="left")
-            farthest = self.farthest[cluster]
-            tail = np.minimum(farthest / np.maximum(distance[points], farthest), 1.0) ** 2 if farthest > 0 else 1.0
-            result[points] = (1 + nearer[-1] - nearer[place]) / (1 + nearer[-1]) * tail
-        return result

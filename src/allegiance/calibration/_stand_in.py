@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import chain, product, starmap
+from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,8 @@ from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
 from ._adapt import adapt, is_pairwise
-from ._replication import fit_labels
+from ._calibration import MAX_ENTRIES, SUBSAMPLE_ROWS
+from ._refits import fit_labels
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, is close enough to end the search, and gives the
 #: same labels. Density clusterers are deterministic, and k-means and mixtures keep their optima, so both must be close.
@@ -25,17 +26,13 @@ _REPRODUCED, _ALIKE, _SAME = 0.8, 0.95, 0.9995
 #: Runs that labels of a randomized clusterer are compared with: 1 in 13 is less like its nearest than any other.
 _RUNS = 12
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
-_MAX_ROWS = 3000
-#: Starts of k-means at most, and the multiplications (rows x columns x clusters) of all starts together.
-_MAX_STARTS, _MAX_PRODUCTS = 5, 10_000_000
-#: Iterations from the labels of more rows than the sample has: their optimum is not that of the sample.
-_STEPS_IN_SAMPLE = 2
-#: Columns up to which mixtures with full or tied covariances are tried, and members per column that full ones need.
-_MAX_COLUMNS, _MEMBERS_PER_COLUMN = 64, 2
-#: Settings of HDBSCAN: those of most users, then rarer ones.
-_MIN_CLUSTER_SIZES, _RARER_SIZES, _MIN_SAMPLES = (100, 50, 30, 25, 20, 15, 10, 5), (40, 12, 8, 7, 6), (1, 3, 5, 10)
-#: Neighbors that make a core point of DBSCAN.
-_CORE_COUNTS = (5, *range(2, 5), *range(6, 16), 20, 25, 30)
+_MAX_ROWS = 2 * SUBSAMPLE_ROWS
+#: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
+_MAX_COLUMNS = 64
+#: Values of HDBSCAN's ``min_cluster_size`` that are tried, in rows.
+_MIN_CLUSTER_SIZES = (100, 50, 40, 30, 25, 20, 15, 12, 10, 7, 5)
+#: Most neighbors that make a core point of DBSCAN.
+_MAX_CORE_COUNT = 30
 #: Resolutions that Leiden tries, in bisection for the number of clusters.
 _RESOLUTION_STEPS = 6
 
@@ -168,7 +165,7 @@ class _Search:
             return
         yield self._linkages()
         yield self._mixtures()
-        yield chain(self._leiden(), self._hdbscan(self._sizes[-2:]), self._spectral())
+        yield chain(self._leiden(), self._hdbscan(self._sizes[-3::2]), self._spectral())
 
     def density_stages(self) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels with noise."""
@@ -178,8 +175,8 @@ class _Search:
         yield chain(self._hdbscan(self._sizes), self._dbscan("DBSCAN", self.few))
         if self.is_uneven:
             standardized = self._dbscan("DBSCAN on standardized columns", self.standardized)
-            yield chain(self._hdbscan(self._sizes[-3:], plain=False), standardized)
-        yield self._rarer_hdbscan()
+            yield chain(self._hdbscan(self._sizes, plain=False), standardized)
+        yield self._hdbscan(self._sizes, "leaf")
 
     def _spaces(self, name: str, clusterer: Any) -> Iterator[tuple[str, Any]]:
         """Yield a clusterer in the given space, and in that of standardized columns if they differ."""
@@ -207,8 +204,8 @@ class _Search:
 
     @property
     def _steps(self) -> dict[str, int]:
-        """Limit iterations from the labels if the judged rows are a sample."""
-        return {} if self.is_whole else {"max_iter": _STEPS_IN_SAMPLE}
+        """Take one step from the labels if the judged rows are a sample, whose optimum is another."""
+        return {} if self.is_whole else {"max_iter": 1}
 
     def _distances(self, rows: FloatArray) -> FloatArray:
         """Return the distances (m, m) between the judged rows."""
@@ -222,8 +219,8 @@ class _Search:
         """Yield k-means, by itself and started at the labels."""
         from sklearn.cluster import KMeans
 
-        starts = _MAX_PRODUCTS // (self.few.shape[0] * self.few.shape[1] * self.k)
-        blank = KMeans(self.k, n_init=int(np.clip(starts, 1, _MAX_STARTS)))
+        products = self.few.shape[0] * self.few.shape[1] * self.k
+        blank = KMeans(self.k, n_init=5 if products <= MAX_ENTRIES else 1)
         for name, clusterer in self._spaces("k-means", blank):
             rows = self.rows
             if clusterer is not blank:
@@ -256,7 +253,7 @@ class _Search:
         for kind in ("full", "diag", "tied", "spherical"):
             if kind in ("full", "tied") and rows.shape[1] > _MAX_COLUMNS:
                 continue
-            if kind == "full" and np.median(sizes) < _MEMBERS_PER_COLUMN * rows.shape[1]:
+            if kind == "full" and np.median(sizes) < 2 * rows.shape[1]:
                 continue  # any labels are an optimum
             clusterer = GaussianMixture(self.k, covariance_type=kind, reg_covar=reg)
             started = GaussianMixture(
@@ -292,18 +289,14 @@ class _Search:
         clusterer = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
         yield _Candidate("spectral clustering (nearest_neighbors)", clusterer)
 
-    def _hdbscan(
-        self, sizes: Sequence[int], counts: Sequence[int | None] = (None,), method: str = "eom", *, plain: bool = True
-    ) -> Iterator[_Candidate]:
-        """Yield HDBSCAN with these settings, in the given space or in that of standardized columns."""
+    def _hdbscan(self, sizes: Sequence[int], method: str = "eom", *, plain: bool = True) -> Iterator[_Candidate]:
+        """Yield HDBSCAN with these cluster sizes, in the given space or in that of standardized columns."""
         from sklearn.cluster import HDBSCAN
 
-        for size, count in product(sizes, counts):
-            if (count or size) <= self.few.shape[0]:
-                settings = [f"min_cluster_size={size}", *([f"min_samples={count}"] if count else [])]
-                title = f"HDBSCAN ({', '.join([*settings, *(['leaf'] if method == 'leaf' else [])])})"
-                own = HDBSCAN(size, min_samples=count, cluster_selection_method=method, copy=True)
-                yield _Candidate(*list(self._spaces(title, own))[0 if plain else -1])
+        for size in sizes:
+            title = f"HDBSCAN (min_cluster_size={size}{', leaf' if method == 'leaf' else ''})"
+            own = HDBSCAN(size, cluster_selection_method=method, copy=True)
+            yield _Candidate(*list(self._spaces(title, own))[0 if plain else -1])
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -311,12 +304,6 @@ class _Search:
         members = np.bincount(self.codes[self.codes >= 0])
         smallest = members[members > 0].min() * self.n_total / self.codes.size
         return [size for size in _MIN_CLUSTER_SIZES if size <= max(smallest, _MIN_CLUSTER_SIZES[-1])]
-
-    def _rarer_hdbscan(self) -> Iterator[_Candidate]:
-        yield from self._hdbscan(self._sizes[:3], method="leaf")
-        usual = sorted(self._sizes, key=lambda size: abs(size - 15))
-        yield from self._hdbscan(usual[:2], _MIN_SAMPLES)
-        yield from self._hdbscan([size for size in _RARER_SIZES if size <= self._sizes[0] + 5])
 
     def _dbscan(self, name: str, rows: FloatArray) -> Iterator[_Candidate]:
         """Yield DBSCAN with the count and the radius that best separate noise from clusters.
@@ -331,7 +318,7 @@ class _Search:
         if not self.is_whole or not noise.any() or noise.all():
             return
         distances, best = self._distances(rows), (np.inf, 0.0, 0)
-        counts = np.array([count for count in _CORE_COUNTS if count <= len(rows)])
+        counts = np.arange(2, min(_MAX_CORE_COUNT, len(rows)) + 1)
         core = np.partition(distances, counts - 1, axis=1)[:, counts - 1]
         for place, count in enumerate(counts.tolist()):
             thresholds = np.maximum(distances, core[:, place]).min(axis=1)

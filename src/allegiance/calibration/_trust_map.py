@@ -15,9 +15,11 @@ from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
 from ._adapt import MAX_QUERIES, is_pairwise
+from ._calibration import Calibration, subsample_size
 from ._logistic import fit_logistic
 from ._null import null_replication
-from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
+from ._refits import Refit, take
+from ._replication import Replication, above_chance, replicate
 from ._samples import row_keys
 from ._stand_in import StandIn, kmeans_stand_in, refit_known, stand_in
 
@@ -28,7 +30,7 @@ _MIN_SLOPE, _CONSENSUS = 0.05, 0.25
 #: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
 #: Shuffled labels: neighbors agree, and labels replicate, less than this above chance.
-_INCOHERENT, _LOST = 0.1, 0.2
+_INCOHERENT = 0.1
 _UNRELATED = (
     "The labels look unrelated to the data: neighboring points share a label, and labels replicate, hardly more often "
     "than by chance. Check that labels and rows are in the same order."
@@ -171,7 +173,7 @@ def calibrate(
         last = source.clusterer[-1] if hasattr(source.clusterer, "steps") else source.clusterer
         weights = weights if has_fit_parameter(last, "sample_weight") else None
     else:
-        max_rows = 2 * subsample_size(known, codes.size, reach.size, calibration)
+        max_rows = 2 * subsample_size(known, codes, calibration)
         source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
     settings: dict[str, Any] = {
         "calibration": calibration, "seed": seed, "threads": threads, "verbose": verbose, "n_total": n_total,
@@ -184,21 +186,21 @@ def calibrate(
             raise
         source = kmeans_stand_in(_as_floats(rows), codes, total)
         replication = replicate(rows, codes, source.clusterer, **settings)
-    size = subsample_size(source.clusterer, codes.size, reach.size, calibration)
+    size = subsample_size(source.clusterer, codes, calibration)
     refit = Refit(source.clusterer, rows, None, size / total)
     null = None if pairwise else null_replication(rows, replication, refit, size, seed, threads)
     (low, high), widest = replication.interval, source.margin
     low, high = min(low, replication.share - widest), max(high, replication.share + widest)
     parts = fit_map(own, close, codes, replication, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(replication.share, own, close, codes, parts)
-    is_lost = above_chance(replication.share, replication.chance) < _LOST
+    is_lost = above_chance(replication.share, replication.chance) < _INCOHERENT
     unrelated = is_lost and not source.reproduces and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
         share=replication.share,
         margins=np.array([replication.share - low, high - replication.share]),
-        cluster_margins=np.maximum(replication.cluster_margins(codes, reach.size), widest),
+        cluster_margins=np.maximum(replication.cluster_margins(), widest),
         chance=replication.chance,
         null_replication=None if unrelated else null,
         note=_note(source, replication),
@@ -325,9 +327,9 @@ def _warning(source: StandIn, result: Replication) -> str | None:
     if source.reproduces:
         return None
     reasons = [f"the adjusted Rand index is {source.ari:.2f}"]
-    if result.kept.size and result.disagreement > 0.0:
+    if result.disagreement > 0.0:
         reasons.append(
-            f"halves of the data agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
+            f"subsamples agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
             f"your labels on only {100 * result.shares.mean():.0f}%"
         )
     if source.is_known:

@@ -15,7 +15,7 @@ import numpy as np
 from allegiance._core.parallel import for_row_blocks, kernel_ready
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
-from allegiance.calibration import MemberDistances, TrustMap
+from allegiance.calibration import TrustMap
 from allegiance.engines import (
     Estimate,
     FittedEngine,
@@ -27,6 +27,7 @@ from allegiance.engines import (
 )
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, FrameLike, Measurement, Ranks, distance_and_closeness, join_results
+from allegiance.typicality import MemberDistances
 
 from ._labels import NOISE, Labels, align, labels_of
 from ._pipelines import Columns, without_feature_names

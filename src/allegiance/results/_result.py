@@ -14,10 +14,11 @@ import numpy as np
 from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_choice
-from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
+from allegiance.calibration import Audit, AuditSample, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
 from allegiance.notebook import Card, CardMixin
+from allegiance.typicality import MemberDistances
 
 from ._frames import FrameLike
 from ._summary import ATYPICAL, BORDERLINE_TRUST, DOUBTFUL, FIRM, Summary, mean_trust, verdicts_of
