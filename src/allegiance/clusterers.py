@@ -28,7 +28,7 @@ from ._core.validation import (
     require,
     row_dots,
 )
-from .influence import DIVERGENCES, INFLUENCES, KL, BregmanDivergence, BregmanInfluence, Influence, ItakuraSaito
+from .influence import INFLUENCES, KL, BregmanInfluence, ItakuraSaito
 
 __all__ = ["BregmanKMeans", "Leiden", "Louvain"]
 
@@ -87,7 +87,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self,
         n_clusters: int = 8,
         *,
-        influence: str | Influence = "kl",
+        influence: str | BregmanInfluence = "kl",
         init: Any = "k-means++",
         n_init: int = 5,
         max_iter: int = 300,
@@ -114,10 +114,10 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         sample_weight
             (n,) weights, not negative: a weight of 2 counts as two equal rows.
         """
-        influence, divergence = self._resolved()
+        influence = self._resolved()
         points = self._points(X, influence, reset=True)
-        divergence.check(points.shape[1])
-        lloyd = Lloyd(self, points, sample_weight, divergence)
+        influence.check_functions(points.shape[1])
+        lloyd = Lloyd(self, points, sample_weight, influence)
         best = self._cluster(lloyd, influence)
         warn_if_empty(best.n_found, lloyd.n_clusters, stacklevel=2)
         centers = lloyd.means(best.codes, np.arange(best.n_found))
@@ -135,9 +135,9 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def transform(self, X: Any) -> FloatArray:
         """Return the divergences (n, n_clusters) of rows from centers."""
         check_is_fitted(self)
-        influence, divergence = self._resolved()
+        influence = self._resolved()
         points = self._points(X, influence, reset=False)
-        return divergence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
+        return influence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the inertia of X."""
@@ -152,17 +152,17 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         tags.input_tags.positive_only = named or isinstance(self.influence, KL | ItakuraSaito)
         return tags
 
-    def _resolved(self) -> tuple[Influence, BregmanDivergence]:
-        """Return the influence of the clusterer and its divergence."""
+    def _resolved(self) -> BregmanInfluence:
+        """Return the divergence of the clusterer."""
         influence = INFLUENCES.resolve(self.influence)
         if isinstance(influence, BregmanInfluence):
-            return influence, influence.divergence
+            return influence
         raise ValueError(
-            f"influence of BregmanKMeans must be one of {', '.join(map(repr, DIVERGENCES))}, or a Bregman object, got "
+            "influence of BregmanKMeans must be one of 'kl', 'itakura-saito', 'logistic', or a Bregman object, got "
             f"{self.influence!r}."
         )
 
-    def _points(self, X: Any, influence: Influence, *, reset: bool) -> FloatArray:
+    def _points(self, X: Any, influence: BregmanInfluence, *, reset: bool) -> FloatArray:
         """Return X as the clusterer's divergence needs it: float64, smoothed, inside the domain."""
         rows = check_rows(self, X, reset=reset)
         if is_sparse(rows):
@@ -175,7 +175,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         prepared: FloatArray = influence.prepare(points)
         return prepared
 
-    def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:
+    def _cluster(self, lloyd: Lloyd, influence: BregmanInfluence) -> Clustering:
         """Start Lloyd's algorithm from seeds, or from the centers in ``init``."""
         if isinstance(self.init, str):
             if self.init != "k-means++":
@@ -213,7 +213,7 @@ class Lloyd:
     term is computed once, and the rest is one matrix product.
     """
 
-    def __init__(self, model: BregmanKMeans, X: FloatArray, sample_weight: Any, divergence: BregmanDivergence) -> None:
+    def __init__(self, model: BregmanKMeans, X: FloatArray, sample_weight: Any, divergence: BregmanInfluence) -> None:
         self.n_clusters = check_count(model.n_clusters, "n_clusters")
         self.n_init = check_count(model.n_init, "n_init")
         self.max_iter = check_count(model.max_iter, "max_iter")
