@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,11 +120,11 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         influence.check_functions(points.shape[1])
         lloyd = Lloyd(self, points, sample_weight, influence)
         best = self._cluster(lloyd, influence)
-        warn_if_empty(best.n_found, lloyd.n_clusters, stacklevel=2)
-        centers = lloyd.means(best.codes, np.arange(best.n_found))
+        warn_if_empty(best.n_filled, lloyd.n_clusters, stacklevel=2)
+        centers = lloyd.means(best.codes, np.arange(best.n_filled))
         # Clusters without members have the first center, which is the nearest one before them.
         numbers = np.arange(lloyd.n_clusters)
-        self.cluster_centers_ = influence.restore(centers[np.where(numbers < best.n_found, numbers, 0)])
+        self.cluster_centers_ = influence.restore(centers[np.where(numbers < best.n_filled, numbers, 0)])
         self.labels_, self.inertia_, self.n_iter_ = best.labels.astype(np.int32), best.inertia, best.n_iter
         self._n_features_out = lloyd.n_clusters
         return self
@@ -199,7 +200,7 @@ class Clustering(NamedTuple):
     """(n,) number of the nearest mean of each row."""
     codes: IntArray
     """(n,) the clusters whose means these are; those with members come first."""
-    n_found: int
+    n_filled: int
     """The number of clusters with members."""
     inertia: float
     """Weighted sum of the divergences of rows from their nearest means."""
@@ -307,10 +308,10 @@ def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
     return rows
 
 
-def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
+def warn_if_empty(n_filled: int, n_clusters: int, *, stacklevel: int) -> None:
     """Warn if some clusters of k-means have no points."""
-    if n_found < n_clusters:
-        message = f"only {n_found} of n_clusters={n_clusters} clusters have points: are there duplicates in X?"
+    if n_filled < n_clusters:
+        message = f"only {n_filled} of n_clusters={n_clusters} clusters have points: are there duplicates in X?"
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
@@ -391,7 +392,14 @@ class Leiden(ClusterMixin, BaseEstimator):
         pairs = np.column_stack([graph.row[kept], graph.col[kept]])
         with _IGRAPH_LOCK:
             try:
-                igraph.set_random_number_generator(_IgraphRandom(self.random_state))
+                state = np.random.RandomState(self.random_state)
+                numbers = SimpleNamespace(  # as scanpy draws them
+                    getrandbits=lambda k: int(state.tomaxint()) & ((1 << k) - 1),
+                    randint=lambda a, b: int(state.randint(a, b + 1)),
+                    random=state.random_sample,
+                    gauss=state.normal,
+                )
+                igraph.set_random_number_generator(numbers)
                 edges = igraph.Graph(n=graph.shape[0], edges=pairs), graph.data[kept].astype(np.float64)
                 self.labels_: IntArray = np.array(self._partition(*edges).membership, dtype=np.int64)
             finally:
@@ -450,26 +458,3 @@ class Louvain(Leiden):
 
 #: igraph has one random generator for the whole process.
 _IGRAPH_LOCK = Lock()
-
-
-class _IgraphRandom:
-    """The random numbers that igraph draws in scanpy."""
-
-    def __init__(self, seed: int) -> None:
-        self.state = np.random.RandomState(seed)
-
-    def getrandbits(self, k: int) -> int:
-        """Return a random integer of k bits for igraph."""
-        return int(self.state.tomaxint()) & ((1 << k) - 1)
-
-    def randint(self, a: int, b: int) -> int:
-        """Return a random integer from a to b for igraph."""
-        return int(self.state.randint(a, b + 1))
-
-    def random(self) -> float:
-        """Return a random number in [0, 1) for igraph."""
-        return float(self.state.random_sample())
-
-    def gauss(self, mu: float, sigma: float) -> float:
-        """Return a normal random number for igraph."""
-        return float(self.state.normal(mu, sigma))

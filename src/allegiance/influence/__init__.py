@@ -7,7 +7,6 @@ from ._base import Diagram as Diagram
 from ._base import Influence as Influence
 from ._base import Located as Located
 from ._base import SpreadSums as SpreadSums
-from ._base import Training as Training
 from ._base import Weights
 from ._bregman import KL, Bregman, ItakuraSaito, Logistic
 from ._bregman import BregmanInfluence as BregmanInfluence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from allegiance._core.parallel import slices, stream
 from allegiance._core.stored import Number, stored
 from allegiance._core.validation import FloatArray, Rows, check_number, dense, is_sparse, row_dots
 
-from ._base import INFLUENCES, Diagram, Influence, Located, Training
+from ._base import INFLUENCES, Diagram, Influence, Located
+
+if TYPE_CHECKING:
+    from allegiance.fitting import Training
 
 #: Points, and coordinates or directions, at which the functions of a new divergence are compared.
 _TRIALS = 12

@@ -81,9 +81,9 @@ class BregmanDiagram:
         assert self.axes is not None
         return Family(self.divergence, self.origin, self.axes)
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        """The number of coordinates."""
+        """The number of coordinates of the Bregman diagram."""
         return self.sites.shape[1] if self.axes is None else self.axes.shape[0]
 
     @property
@@ -275,9 +275,9 @@ class Family:
     origin: FloatArray
     axes: FloatArray
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        """The number of coordinates."""
+        """The number of coordinates of the family of points."""
         return self.axes.shape[0]
 
     @cached_property
