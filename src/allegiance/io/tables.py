@@ -5,6 +5,7 @@ Columns of delimited text are read as text. The profile of all rows then decides
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import Counter
@@ -142,7 +143,8 @@ def open_table(
     for part, path in zip(parts, paths, strict=True):
         part.keys = {} if is_named else {key: value for key, value in _keys(path).items() if key not in part.names}
     if len(every) > len(paths):
-        parts[0].notes.append(f"{len(every) - len(paths):,} files were named more than once and are read once.")
+        text = f"{len(every) - len(paths):,} files were named more than once and are read once."
+        parts[0].findings.append(Finding("reading", (), text, level="note"))
     return Table(parts, rules)
 
 
@@ -264,11 +266,7 @@ class Table:
         row
             The number of a row of the table, as in :meth:`batches`.
         """
-        for part in self._parts:
-            if part.n_kept is None or row < part.n_kept:
-                break
-            row -= part.n_kept
-        raw = part.raw_row(row)
+        part, (raw, *_) = next((part, rows) for part, rows in self._split_rows([row]) if rows)
         return f"{part.where}, line {part.lines_of([raw])[0]:,}" if part.written else f"{part.where}, row {raw:,}"
 
     @property
@@ -328,10 +326,10 @@ class Table:
 
     def _split_rows(self, rows: Sequence[int]) -> list[tuple[Part, list[int]]]:
         """Return the parts that hold some rows, with the numbers of these rows in their file."""
-        start, pairs = 0, []
+        start, pairs = 0.0, []
         for part in self._parts:
-            stop = start + (part.n_kept or 0)
-            pairs.append((part, [part.raw_row(row - start) for row in rows if start <= row < stop]))
+            stop = math.inf if part.n_kept is None else start + part.n_kept
+            pairs.append((part, [part.raw_row(row - int(start)) for row in rows if start <= row < stop]))
             start = stop
         return pairs
 
@@ -349,15 +347,11 @@ class Table:
     @property
     def findings(self) -> list[Finding]:
         """Findings on how the table was read; complete after profiling."""
-        notes = [
-            Finding("reading", (), text, remedy, "warning") for part in self._parts for text, remedy in part.warnings
-        ]
-        notes += [Finding("reading", (), text, level="note") for part in self._parts for text in part.notes]
+        findings = [*self._findings, *(finding for part in self._parts for finding in part.findings)]
         if ignored := self.partial_columns(())[1]:
-            text = (
-                f"Ignored {join_names(map(repr, ignored))}: not all files have {'it' if len(ignored) == 1 else 'them'}."
-            )
-            notes.append(Finding("reading", tuple(ignored), text, level="note"))
+            them = "it" if len(ignored) == 1 else "them"
+            text = f"Ignored {join_names(map(repr, ignored))}: not all files have {them}."
+            findings.append(Finding("reading", tuple(ignored), text, level="note"))
         by_value: dict[str, dict[str, int]] = {}
         for name, one in self._sentinels.items():
             is_date = self._profile is not None and self._profile.columns[name].kind == "date"
@@ -365,8 +359,8 @@ class Table:
             by_value.setdefault(value, {})[name] = one.n_rows
         for value, counts in by_value.items():
             text = f"{value} counts as missing in {join_counts(counts)}: it is repeated and far from all other values."
-            notes.append(Finding("sentinel", tuple(counts), text, "--keep-sentinels"))
-        return list(dict.fromkeys([*self._findings, *notes]))
+            findings.append(Finding("sentinel", tuple(counts), text, "--keep-sentinels"))
+        return list(dict.fromkeys(findings))
 
     def batches(
         self,
