@@ -174,9 +174,9 @@ def profile_rows(
     else:
         codes, typicality = result._codes, result.typicality
     if features is None:
-        columns, known = fitted.columns, fitted.columns.known_names
-        features = _numbers(X, known) if columns.preparation is not None else columns.check(X)
-        names = [f"x{i}" for i in range(features.shape[1])] if known is None else list(known)
+        columns, names_of_fit = fitted.columns, fitted.columns.known_names
+        features = _numbers(X, names_of_fit) if columns.preparation is not None else columns.check(X)
+        names = [f"x{i}" for i in range(features.shape[1])] if names_of_fit is None else list(names_of_fit)
     if features.shape[1] > _MAX_FEATURES:
         features, names, dates = features[:, :0], [], None
     # In clusters of fewer than 100 members, a point is atypical if it lies farther out than every member.
@@ -219,11 +219,11 @@ def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
     for start in range(0, max(groups.size, 1), _BLOCK_ROWS):
         rows, group = dense(features[start : start + _BLOCK_ROWS]), groups[start : start + _BLOCK_ROWS]
         member = sparse.csr_array((np.ones(group.size), group, np.arange(group.size + 1)), (group.size, n_groups)).T
-        known = ~np.isnan(rows)
-        values = np.where(known, rows, 0.0).astype(np.float64, copy=False)
-        number = member @ known.astype(np.float64)
+        present = ~np.isnan(rows)
+        values = np.where(present, rows, 0.0).astype(np.float64, copy=False)
+        number = member @ present.astype(np.float64)
         mean = (member @ values) / np.maximum(number, 1.0)
-        parts.append([number, mean, member @ np.where(known, values - mean[group], 0.0) ** 2])
+        parts.append([number, mean, member @ np.where(present, values - mean[group], 0.0) ** 2])
     return _pool(np.array(parts))
 
 
@@ -812,12 +812,12 @@ def _move_findings(
         yield DriftFinding("moved", labels, feature, before, after, interval, p, severe, text)
 
 
-def _mix_findings(classes: AnyArray, mix: Change, listed: BoolArray) -> Iterator[DriftFinding]:
+def _mix_findings(classes: AnyArray, mix: Change, is_listed: BoolArray) -> Iterator[DriftFinding]:
     """Yield the drift finding about clusters that grew or shrank, if any did."""
-    if not listed.any():
+    if not is_listed.any():
         return
     by = np.abs(mix.now - mix.then)
-    order = [i for i in np.argsort(-by).tolist() if listed[i]]
+    order = [i for i in np.argsort(-by).tolist() if is_listed[i]]
     labels, (then, now, interval) = tuple(_label(classes, i) for i in order), mix.at(order[0])
     names = ["noise" if i == classes.size else label for i, label in zip(order, labels, strict=True)]
     parts = [

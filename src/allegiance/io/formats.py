@@ -183,11 +183,11 @@ class Part:
     def kept_chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, in order, without excluded ones."""
         first = self.raw_row(start)
-        gone = np.array(sorted(self.excluded), dtype=np.int64)
+        excluded = np.array(sorted(self.excluded), dtype=np.int64)
         for chunk in self.chunks(columns, first, rows, first_pass):
-            low, high = np.searchsorted(gone, [first, first + chunk.num_rows])
+            low, high = np.searchsorted(excluded, [first, first + chunk.num_rows])
             keep = np.ones(chunk.num_rows, dtype=bool)
-            keep[gone[low:high] - first] = False
+            keep[excluded[low:high] - first] = False
             first += chunk.num_rows
             yield chunk if high == low else chunk.filter(pa.array(keep))
 

@@ -234,11 +234,11 @@ def _plain_numbers(texts: Any) -> FloatArray | None:
 
 def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[_Column]) -> None:
     """Apply the sentinel of one column to other columns in which it is extreme."""
-    known = {one.sentinel.value for one in profiles if one.sentinel is not None and one.sentinel.is_certain}
+    values = {one.sentinel.value for one in profiles if one.sentinel is not None and one.sentinel.is_certain}
     for one, column in zip(profiles, columns, strict=True):
-        if known and one.kind == "number" and not (one.sentinel is not None and one.sentinel.is_certain):
+        if values and one.kind == "number" and not (one.sentinel is not None and one.sentinel.is_certain):
             for end in column.readings[one.reading].moments.repeated_ends(one.values):
-                if end.value in known and (end.gap > 0.1 or end.has_odd_sign):
+                if end.value in values and (end.gap > 0.1 or end.has_odd_sign):
                     one.sentinel = Sentinel(end.value, end.n_rows, True)
 
 
@@ -339,12 +339,12 @@ class _OddRows:
         count = np.isfinite(table).sum(axis=0)
         sums = np.vstack([np.zeros(len(columns)), np.nan_to_num(table).cumsum(axis=0)])
         before, here, after = (sums[places] for places in ([0, *rows[:-1]], rows, [*rows[1:], self._n_rows]))
-        known = np.isfinite(own) & (np.abs(own) > _MIN_TOTAL)
-        hits = np.zeros_like(known)
+        is_number = np.isfinite(own) & (np.abs(own) > _MIN_TOTAL)
+        hits = np.zeros_like(is_number)
         for total in (here - before, here, after - here, sums[-1:]):
-            hits |= known & (np.abs(own - total) <= 0.005 * np.abs(own))
-        n_known, n_hits = known.sum(axis=1), hits.sum(axis=1)
-        is_total = (n_hits > 0) & (n_hits >= n_known / 3) & (n_hits >= np.minimum(2, n_known - 1))
+            hits |= is_number & (np.abs(own - total) <= 0.005 * np.abs(own))
+        n_numbers, n_hits = is_number.sum(axis=1), hits.sum(axis=1)
+        is_total = (n_hits > 0) & (n_hits >= n_numbers / 3) & (n_hits >= np.minimum(2, n_numbers - 1))
         with np.errstate(all="ignore"):
             mean = sums[-1] / count
             spread = np.sqrt(np.nansum((table - mean) ** 2, axis=0) / count)
@@ -399,13 +399,13 @@ class Sample:
     def thin(self, most: int) -> None:
         """Halve the sample until it has at most ``most`` rows and not too many bytes."""
         while self._keys.size > most or (
-            self._keys.size > _MIN_ROWS and sum(held.nbytes for held in self._batches) > _SAMPLE_BYTES
+            self._keys.size > _MIN_ROWS and sum(batch.nbytes for batch in self._batches) > _SAMPLE_BYTES
         ):
             self.share /= 2
             keep = self._keys < self.share
-            ends = np.cumsum([held.num_rows for held in self._batches])
-            for place, chosen in enumerate(np.split(keep, ends[:-1])):  # one by one, to avoid a second copy
-                self._batches[place] = self._batches[place].filter(pa.array(chosen))
+            ends = np.cumsum([batch.num_rows for batch in self._batches])
+            for place, mask in enumerate(np.split(keep, ends[:-1])):  # one by one, to avoid a second copy
+                self._batches[place] = self._batches[place].filter(pa.array(mask))
             self._keys = self._keys[keep]
 
     def _table(self) -> Any:
@@ -429,10 +429,10 @@ class Sample:
 
     def rows(self, most: int, columns: Sequence[str]) -> Any:
         """Return columns of at most ``most`` rows, those with the smallest keys, as an Arrow table."""
-        held = self._table().select(columns)
+        table = self._table().select(columns)
         if self._keys.size <= most:
-            return held
-        return held.filter(pa.array(self._keys < np.partition(self._keys, most)[most]))
+            return table
+        return table.filter(pa.array(self._keys < np.partition(self._keys, most)[most]))
 
 
 class _End(NamedTuple):
@@ -560,10 +560,10 @@ def _numbers_of(table: FloatArray, first: int) -> list[_Numbers]:
     finite = np.isfinite(table)
     is_full = bool(finite.all())
     n, infinite = finite.sum(axis=1), np.zeros(len(table), dtype=int) if is_full else np.isinf(table).sum(axis=1)
-    known = table if is_full else np.where(finite, table, 0.0)
+    filled = table if is_full else np.where(finite, table, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = known.sum(axis=1) / np.maximum(n, 1)
-        deviations = known - mean[:, None]
+        mean = filled.sum(axis=1) / np.maximum(n, 1)
+        deviations = filled - mean[:, None]
         squares = ((deviations if is_full else np.where(finite, deviations, 0.0)) ** 2).sum(axis=1)
         counting = (np.diff(table, axis=1) == 1).all(axis=1)
     high = -table if is_full else np.where(finite, -table, np.inf)
@@ -571,7 +571,7 @@ def _numbers_of(table: FloatArray, first: int) -> list[_Numbers]:
         *(n, mean, squares),
         _low_ends(table if is_full else np.where(finite, table, np.inf)),
         _low_ends(high),
-        *(first + high.argmin(axis=1), (known == np.floor(known)).all(axis=1), counting, table[:, 0], table[:, -1]),
+        *(first + high.argmin(axis=1), (filled == np.floor(filled)).all(axis=1), counting, table[:, 0], table[:, -1]),
         infinite,
     )
     rows = zip(*(fact if isinstance(fact, list) else fact.tolist() for fact in facts), strict=True)

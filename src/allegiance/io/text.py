@@ -94,9 +94,11 @@ def find_layout(rows: list[list[str]], where: str, header: int | None, has_names
         header, names = _join_header_levels(rows, header, names)
     below = rows[header + 1 :]
     if below and len(names) == width - 1:
-        spare = all(not row[-1].strip() for row in below if len(row) == width)
-        names = [*names, ""] if spare else ["row_name", *names]
-        reason = "a separator at the end of each row" if spare else "a column without a name, 'row_name', comes first"
+        is_empty = all(not row[-1].strip() for row in below if len(row) == width)
+        names = [*names, ""] if is_empty else ["row_name", *names]
+        reason = (
+            "a separator at the end of each row" if is_empty else "a column without a name, 'row_name', comes first"
+        )
         findings.append(reading_finding(where, f"rows have one column more than the header: {reason}."))
     while len(names) > 1 and not names[-1] and below and all(len(row) < len(names) for row in below):
         names.pop()
@@ -108,15 +110,15 @@ def find_layout(rows: list[list[str]], where: str, header: int | None, has_names
         listed = ", ".join(name for name in names[:4] if name)
         text = f"the first line looks like data, not like column names ({listed}, ...)."
         findings.append(reading_finding(where, text, "warning", "--no-header"))
-    taken, unique = set(names), dict[str, str]()
+    header_names, unique = set(names), dict[str, str]()
     for place, name in enumerate(names, 1):
         new, number = name or f"unnamed_{place}", 2
-        while new in unique or (new != name and new in taken):
+        while new in unique or (new != name and new in header_names):
             new, number = f"{name or f'unnamed_{place}'}_{number}", number + 1
         unique[new] = name
-    changed = [new for new, name in unique.items() if new != name]
-    if changed:
-        listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
+    new_names = [new for new, name in unique.items() if new != name]
+    if new_names:
+        listed = ", ".join(new_names[:5]) + (", ..." if len(new_names) > 5 else "")
         text = f"columns without a name, or with one that occurs twice, are called {listed}."
         findings.append(reading_finding(where, text))
     return Layout(list(unique), header, True, findings)
@@ -187,20 +189,20 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
             names = list(book.sheet_names)
             if sheet is not None and sheet not in names:
                 raise TableError(f"{path} has no sheet {sheet!r}. Its sheets are {', '.join(map(repr, names))}.")
-            wanted = names if sheet is None else [sheet]
-            opened = {name: book.get_sheet_by_name(name) for name in wanted}
-            sheets = {name: one.to_python(skip_empty_area=True) for name, one in opened.items()}
-            tops = {name: (one.start or (0, 0))[0] for name, one in opened.items()}
+            sheet_names = names if sheet is None else [sheet]
+            worksheets = {name: book.get_sheet_by_name(name) for name in sheet_names}
+            sheets = {name: one.to_python(skip_empty_area=True) for name, one in worksheets.items()}
+            tops = {name: (one.start or (0, 0))[0] for name, one in worksheets.items()}
     if not sheets:
         raise TableError(f"{path} has no sheets, or it is damaged.")
-    chosen = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
-    rows, top = sheets[chosen], tops[chosen] + 1
+    title = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
+    rows, top = sheets[title], tops[title] + 1
     if not rows:
-        raise TableError(f"{path}: the sheet {chosen!r} is empty.")
+        raise TableError(f"{path}: the sheet {title!r} is empty.")
     skip_rows = None if dialect.skip_rows is None else max(0, dialect.skip_rows - top + 1)
     if skip_rows is not None and skip_rows >= len(rows):
         raise TableError(
-            f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so `skip_rows={dialect.skip_rows}` leaves none."
+            f"{path}: the sheet {title!r} has {len(rows):,} rows, so `skip_rows={dialect.skip_rows}` leaves none."
         )
     lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
     cells = [rows[line - top] for line in lines]
@@ -215,8 +217,8 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     part.has_names, part.first_line = layout.has_names, lines[first] if first < len(lines) else top
     part.findings += layout.findings
     if len(sheets) > 1:
-        others = ", ".join(repr(name) for name in names if name != chosen)
-        text = f"read the sheet {chosen!r}. Its other sheets are {others} (`sheet=`)."
+        others = ", ".join(repr(name) for name in names if name != title)
+        text = f"read the sheet {title!r}. Its other sheets are {others} (`sheet=`)."
         part.findings.append(reading_finding(path, text))
     return part
 
@@ -372,8 +374,8 @@ class TextFile(Part):
         """Return the lines of rows in the file, counted from 1."""
         if self._one_line_per_row or not rows:
             return super().lines_of(rows)
-        wanted = set(rows)
-        lines = {row: line for row, line in enumerate(self._row_lines()) if row in wanted}
+        numbers = set(rows)
+        lines = {row: line for row, line in enumerate(self._row_lines()) if row in numbers}
         return [lines[row] for row in rows]
 
     def _reader(self, columns: list[str], stream: _Stream) -> Any:
@@ -536,18 +538,18 @@ def _decode_head(head: bytes, encoding: str, where: str) -> str:
 
 def _separator(text: str, more: bool) -> str:
     """Return the separator that gives most lines the same number of columns, at least two."""
-    best, chosen = (0.0, False, 0), ","
+    best_score, best_sep = (0.0, False, 0), ","
     for sep in (",", ";", "\t", "|", " "):
         widths: list[int] = []
         with suppress(csv.Error):
             widths = [len(row) for row in _parse_rows(text, sep, more)[0]]
         width, count = max(Counter(widths).items(), key=lambda item: (item[1], item[0]), default=(0, 0))
-        if width < 2 or (sep == " " and (count < len(widths) - 1 or best[0] > 0)):
+        if width < 2 or (sep == " " and (count < len(widths) - 1 or best_score[0] > 0)):
             continue
         score = (round(count / len(widths), 1), widths[0] == width, width if sep != " " else 0)
-        if score > best:
-            best, chosen = score, sep
-    return chosen
+        if score > best_score:
+            best_score, best_sep = score, sep
+    return best_sep
 
 
 def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[int]]:
@@ -581,7 +583,7 @@ def _quote_problem(lines: list[str], sep: str, width: int) -> str:
         if "end of data" in str(error):
             return "is not closed."
         return "is closed in line {last}, in the middle of a value: is one missing in between?"
-    alike = sum(line.count(sep) == width - 1 for line in lines[1:])
-    if width > 1 and alike >= 2 and alike > (len(lines) - 1) / 2:
+    n_rows = sum(line.count(sep) == width - 1 for line in lines[1:])
+    if width > 1 and n_rows >= 2 and n_rows > (len(lines) - 1) / 2:
         return "is closed in line {last}, and the lines between look like rows: is one missing in between?"
     return ""
