@@ -21,7 +21,7 @@ from allegiance.notebook import count, element, markup
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, display_name
 
 from . import _points
-from ._describe import describe, described, heat_map, result_traits
+from ._describe import describe, described, heat_map, name_by_words, result_traits
 from ._figures import draw_figures, palettes, project
 from ._inputs import EXCERPT, Inputs, check_inputs
 from ._points import Groups, NeighborFinder, PageSample
@@ -93,7 +93,7 @@ class Page:
         """Return the drivers for the page, in the features or, without them, in the table; None without either."""
         features, table = self.inputs.features, self.inputs.table
         columns = [column.name for column in self.inputs.columns if column.describes and column.kind != "text"]
-        if result.classes.size < 2 or (features is None and not columns):
+        if result.classes.size < 2 or not columns:
             return None
         if features is not None and (table is None or not set(features.names) <= set(table.columns)):
             return find_drivers(result, features.rows, names=features.names)
@@ -116,10 +116,12 @@ class Page:
 
     def _cluster_names(self, result: AffinityResult, names: Any) -> dict[str, str]:
         """Return the cluster names of the page by label: the user's, or by default traits for numbered clusters."""
-        described_names = [each.name for each in describe(self.inputs.columns, self._traits)]
-        is_numbered = result.classes.dtype.kind in "iuf"
         user_names = check_names(result.classes, names).items()
-        defaults = described_names if is_numbered else [""] * len(described_names)
+        defaults = [""] * result.classes.size
+        if result.classes.dtype.kind in "iuf":
+            defaults = [each.name for each in describe(self.inputs.columns, self._traits)]
+            if self.inputs.texts is not None and not any(defaults):
+                defaults = name_by_words(self.inputs.texts, result._codes, result.classes.size)
         return {label: name or default for (label, name), default in zip(user_names, defaults, strict=True)}
 
     def html(self, *, served: bool = False) -> str:
@@ -152,6 +154,7 @@ class Page:
             "idNames": list(inputs.ids),
             "table": described(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
+            "hasEvidence": any(profile is not None for profile in self._profiles),
             "near": _points.near_members(inputs, result, sample),
             "rivals": groups.rivals.tolist(),
             "clusters": [
@@ -397,11 +400,11 @@ def _where_to_start(result: AffinityResult, groups: Groups) -> list[str | int]:
     if result.classes.size == 1 or not result._calibrated or not sum(groups.counts[1:3]):
         return []
     word = "would hold up" if result._audited is None else "are right"
-    sentence: list[str | int] = ["Check cluster ", 0, f" first: {percent(worst.replication)} of its "]
-    sentence.append(f"{count(worst.points, 'label')} {word}")
+    replication = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
+    sentence: list[str | int] = ["Check this cluster first: ", 0, f" ({replication}"]
     if groups.rivals[0].any():
-        sentence += [", and it is most often confused with ", int(groups.rivals[0].argmax())]
-    return [*sentence, "."]
+        sentence += ["; most often confused with ", int(groups.rivals[0].argmax())]
+    return [*sentence, ")."]
 
 
 class Tile(NamedTuple):
