@@ -290,7 +290,9 @@ def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePla
     return describe(columns, cluster_traits(columns, profiles, len(centers)))
 
 
-def described(columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray) -> list[dict[str, Any]]:
+def column_descriptions(
+    columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray
+) -> list[dict[str, Any]]:
     """Return columns with the values that describe clusters in page order, for the page's scripts."""
     order = np.argsort(place)
     entries = []
@@ -323,10 +325,10 @@ class HeatRow(NamedTuple):
     for two standard deviations and more."""
 
 
-def heat_map(
+def describe_in_heat_map(
     columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray, shares: dict[str, float]
 ) -> list[HeatRow]:
-    """Return the columns that describe clusters as a heat map in page order, strong drivers or separation first."""
+    """Describe clusters by the rows of the heat map, one for each column, strong drivers or separation first."""
     order = np.argsort(place)
     rows = []
     for number, (column, profile) in enumerate(zip(columns, profiles, strict=True)):

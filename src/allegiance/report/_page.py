@@ -21,7 +21,7 @@ from allegiance.notebook import count, element, markup
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, display_name
 
 from . import _points
-from ._describe import describe, described, heat_map, name_by_words, result_traits
+from ._describe import column_descriptions, describe, describe_in_heat_map, name_by_words, result_traits
 from ._figures import draw_figures, palettes, project
 from ._inputs import EXCERPT, Inputs, check_inputs
 from ._points import Groups, NeighborFinder, PageSample
@@ -85,7 +85,7 @@ class Page:
         self.nonce = ""
         """The nonce of the page's scripts, set when the page is rendered."""
         self._before: AffinityResult | None = None
-        self._show(result, None)
+        self._set_result(result, None)
         self.names = self._cluster_names(result, names)
         """Cluster names by label; empty if the label needs none."""
 
@@ -100,8 +100,8 @@ class Page:
         columns = columns if features is None else features.names
         return find_drivers(result, table.select(columns).to_native(), scale=True)
 
-    def _show(self, result: AffinityResult, audit: Any) -> None:
-        """Choose the points on the page and their coordinates."""
+    def _set_result(self, result: AffinityResult, audit: Any) -> None:
+        """Set the result that the page is about, before or after an audit."""
         self.result, self._audit = result, audit
         self.groups = _points.group_points(result)
         self.sample = _points.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
@@ -111,7 +111,7 @@ class Page:
         """Return the page with the trust after an audit, and the same labels to audit."""
         page = copy(self)
         page._before = self._before or self.result
-        page._show(audit.result, audit)
+        page._set_result(audit.result, audit)
         return page
 
     def _cluster_names(self, result: AffinityResult, names: Any) -> dict[str, str]:
@@ -152,7 +152,7 @@ class Page:
             ],
             "weights": None if sample.is_complete else sample.weights,
             "idNames": list(inputs.ids),
-            "table": described(inputs.columns, self._profiles, groups.place),
+            "table": column_descriptions(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
             "hasEvidence": any(profile is not None for profile in self._profiles),
             "near": _points.near_members(inputs, result, sample),
@@ -184,6 +184,7 @@ class Page:
             mode="inline", components=["bokeh"], log_level="error"
         )
         k = len(groups.clusters)
+        overall = groups.summary.replication if self._audit is None else self._audit.share_right
         text: str = (
             _templates()
             .get_template("report.html.j2")
@@ -202,12 +203,12 @@ class Page:
                 drivers=self._drivers,
                 rule=self._rule(),
                 listed=_LISTED,
-                heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
+                heat=describe_in_heat_map(inputs.columns, self._profiles, groups.place, shares),
                 groups=groups,
                 pairs=[] if k <= _MATRIX else _points.rival_pairs(groups, _PAIRS),
                 names=[display_name(label, self.names[label]) for label in groups.labels],
                 percent=percent,
-                overall=self._overall(),
+                overall="-" if overall is None else percent(overall),
                 data=page_data,
                 map_description=self._axes[0].description,
                 note=sample_note(
@@ -225,11 +226,6 @@ class Page:
         lines = [] if self._drivers is None else self._drivers.rule.splitlines()
         place = {label: number for number, label in enumerate(self.groups.labels)}
         return [(text, label, place.get(label)) for text, _, label in (line.rpartition(" -> ") for line in lines)]
-
-    def _overall(self) -> str:
-        """Return the overall replication for the page or, after an audit, the share of correct labels."""
-        share = self.groups.summary.replication if self._audit is None else self._audit.share_right
-        return "-" if share is None else percent(share)
 
     def points(self, rows: IntArray, kind: Any = None) -> dict[str, Any]:
         """Return some points in page format; by default points that were not on the page."""
