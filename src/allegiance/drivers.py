@@ -662,7 +662,7 @@ def _flags(
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
         strongest = max(used, key=lambda name: shares[name])
-        text = f"{text} ({join_names(used)}); the others hardly matter."
+        text = f"{text} ({join_names(used)}); the remaining columns hardly matter."
         flags.append(Finding("short rule", used, text, drop([strongest])))
     for group in copies:
         # Time is the first one to drop.

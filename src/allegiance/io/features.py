@@ -120,7 +120,7 @@ def propose(
         source.check_columns(missing)
     requested = {*chosen, *encoded}
     both = [
-        f"column {name!r} is a feature and in {option}= (--{option}) too: leave it out of one."
+        f"column {name!r} is in `features=` and in `{option}=`: leave it out of one."
         for option, names in (("labels", label_columns), ("id", ids), ("drop", dropped))
         for name in names
         if name in requested
