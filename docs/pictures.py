@@ -244,7 +244,7 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
         html = trust(wine, KMeans(3, n_init=10, random_state=0).fit_predict(wine))._repr_html_()
         style = "color-scheme: light dark; background: Canvas; color: CanvasText"
         style += "; display: inline-block; padding: 8px; font-family: sans-serif"
-        card.write_text(f"<div id=card style='{style}'>{html}</div>", encoding="utf-8")
+        card.write_text(f"<!doctype html><div id=card style='{style}'>{html}</div>", encoding="utf-8")
         driver.set_window_size(840, 1200)
         for theme, ending in THEMES.items():
             show(driver, card, theme)
