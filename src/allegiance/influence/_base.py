@@ -259,7 +259,7 @@ class Weights(Parameters):
 
     def describe(self) -> str:
         """Say in a few words what the weights are."""
-        return f"weights {self.values if isinstance(self.values, str) else 'given'}"
+        return f"weights {self.values if isinstance(self.values, str) else 'from an array'}"
 
 
 def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:
