@@ -14,7 +14,7 @@ from allegiance._core.progress import Verbose
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 
 from ._adapt import is_density
-from ._calibration import MAX_ENTRIES, Calibration, subsample_size
+from ._calibration import Calibration, max_subsamples, subsample_size
 from ._refits import Refit, draw_subsamples
 from ._samples import Keys, row_keys
 
@@ -207,7 +207,7 @@ def replicate(
     size, total = subsample_size(clusterer, codes, calibration, share), max(n_total or m, m)
     refit = Refit(clusterer, rows, weights, size / total)
     summary = _Summary(codes, keys, seed, Extrapolation.of(size, m, total, is_density(clusterer, codes)))
-    limit = int(np.clip(MAX_ENTRIES // max(size * rows.shape[1], 1), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
+    limit = int(np.clip(max_subsamples(clusterer, size, rows.shape[1]), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
     first = calibration.n_resamples or _MIN_SUBSAMPLES
     subsamples = draw_subsamples(keys, size, calibration.n_resamples or limit, seed, groups)
     clusterings = refit.run(subsamples[:first], threads, verbose)
