@@ -1,9 +1,10 @@
-"""Does trust predict replication? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART]``.
+"""Does trust predict replication? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART] [--tuning]``.
 
-Five parts, each with its own table in ``docs/benchmarks.md``:
+Six parts, each with its own table in ``docs/benchmarks.md``:
 
-- ``replicates``: trust compared with independent samples of the same population, for populations that were used to
-  tune the estimator and for others, with the clusterer known and with labels only (``quality/_replicates.py``).
+- ``estimator``: the estimate alone, with the clusterer known and 20 subsamples, compared with independent samples of
+  the same population. Populations are those that were not used for tuning, with ``--tuning`` those that were.
+- ``replicates``: the same for ``trust`` as users call it, with the clusterer known and with labels only.
 - ``large``: the same at 20,000 rows, where subsamples have a limited size.
 - ``new``: trust for points that were not in the fit.
 - ``audit``: labeled data. A label is right if its class is the majority of its cluster. Coverage of the audit's 95%
@@ -40,7 +41,7 @@ from _machine import ROOT, usable_cores
 from _marked_page import write_parts
 from allegiance import AffinityScorer, trust
 from allegiance.anndata import Leiden
-from allegiance.calibration import matches, wilson
+from allegiance.calibration import Calibration, matches, replicate, wilson
 from quality._cell import measures
 from quality._clusterers import CLUSTERERS as STUDY
 from quality._datasets import UnavailableError, all_sets
@@ -64,6 +65,7 @@ ORDER_SEEDS = 2
 QUICK_SETS = ("iris", "blobs", "digits")
 QUICK_POPULATIONS = ("blobs, 8 in 10-D", "rings")
 MEASURES = ("auroc", "ap", "matched_auroc")
+SETTING = ("role", "family", "population", "clusterer")
 #: Scores of the study besides the peers, with their names in the table.
 OTHER_SCORES = {
     "own affinity + closeness": "own affinity + closeness",
@@ -76,49 +78,71 @@ Key = tuple[Any, ...]
 Row = dict[str, Any]
 
 
-# --- replicates --------------------------------------------------------------------------------------------------
+# --- independent samples -------------------------------------------------------------------------------------------
 
 
-def replicates_jobs(quick: bool) -> list[Key]:
+def setting_jobs(quick: bool) -> list[Key]:
     """Return role, family, population and clusterer of each setting."""
     keys = [(role, family, *key) for role in ("evaluation", "tuning") for family in CLUSTERERS
             for key in settings(role, family)]  # fmt: skip
     return [key for key in keys if not quick or (key[2] in QUICK_POPULATIONS and key[3] in ("k-means 3", "HDBSCAN 15"))]
 
 
-def measure_replicates(key: Key, quick: bool) -> Iterator[Row]:
-    """Yield trust and what independent samples say: with the clusterer known, and with labels only."""
-    population, sample = populations()[key[2]], setting(*key[2:])
+def measure_estimator(key: Key, quick: bool) -> Iterator[Row]:
+    """Yield the estimate, its parts, and what independent samples say."""
+    sample = setting(*key[2:])
     if not sample.is_clustered:
         return
-    X, labels, replicated, clusterer = sample.X, sample.labels, sample.replicated, sample.clusterer
-    inner = labels >= 0
-    frequency, shares = replicated.mean(axis=0), replicated[:, inner].mean(axis=1)
-    by_cluster = np.array([replicated[:, labels == c].mean(axis=1) for c in range(labels.max() + 1)])
-    for mode, known in (("known", clusterer), ("labels only", None)):
+    result = replicate(sample.X, sample.labels, sample.clusterer, calibration=Calibration(20))
+    rates, margins = result.cluster_rates, result.cluster_margins()
+    yield _compare(key, sample, result.share, result.interval, rates - margins, rates + margins) | {
+        "with_labels": result.shares.mean(),
+        "with_each_other": result.kept.mean(),
+        "variance_with_labels": result.shares.var(ddof=1),
+        "variance_with_each_other": result.kept.var(ddof=1),
+    }
+
+
+def measure_replicates(key: Key, quick: bool) -> Iterator[Row]:
+    """Yield trust and what independent samples say: with the clusterer known, and with labels only."""
+    sample = setting(*key[2:])
+    if not sample.is_clustered:
+        return
+    labels = sample.labels
+    inner, frequency = labels >= 0, sample.replicated.mean(axis=0)
+    for mode, known in (("known", sample.clusterer), ("labels only", None)):
         started = time.process_time()
-        result = trust(X, labels, clusterer=known, n_jobs=1)
+        result = trust(sample.X, labels, clusterer=known, n_jobs=1)
         seconds = time.process_time() - started
-        low, high = result.replication_interval
-        clusters = result.by_cluster()
-        bounds = clusters[["replication_low", "replication_high"]].to_numpy()[:, :, None]
-        yield {
-            "kind": population.kind,
-            "has_clusters": int(population.has_clusters),
-            "mode": mode,
-            "rows": len(X),
-            "truth": shares.mean(),
-            "replication": result.replication,
-            "low": low,
-            "high": high,
-            "covered": np.mean((shares >= low - 1e-9) & (shares <= high + 1e-9)),
-            "clusters_covered": np.mean((by_cluster >= bounds[:, 0] - 1e-9) & (by_cluster <= bounds[:, 1] + 1e-9)),
+        bounds = result.by_cluster()[["replication_low", "replication_high"]].to_numpy().T
+        yield {"mode": mode} | _compare(key, sample, result.replication, result.replication_interval, *bounds) | {
             "by_point": binned_error(result.trust[inner], frequency[inner]),
             "by_cluster": cluster_error(result.trust, frequency, labels),
             "warned": int(result._trust_map.warning is not None),
             "null": int(result._trust_map.null_replication is not None),
             "seconds": seconds,
-        }
+        }  # fmt: skip
+
+
+def _compare(key: Key, sample: Any, share: float, interval: Any, cluster_low: Floats, cluster_high: Floats) -> Row:
+    """Compare an estimate and its intervals with the shares of labels that replicate in independent samples."""
+    population, labels, replicated = populations()[key[2]], sample.labels, sample.replicated
+    shares = replicated[:, labels >= 0].mean(axis=1)
+    by_cluster = np.array([replicated[:, labels == c].mean(axis=1) for c in range(labels.max() + 1)]).T
+    inside = (by_cluster >= cluster_low - 1e-9) & (by_cluster <= cluster_high + 1e-9)
+    return {
+        "kind": population.kind,
+        "has_clusters": int(population.has_clusters),
+        "rows": len(labels),
+        "clusters": by_cluster.shape[1],
+        "truth": shares.mean(),
+        "truth_error": shares.std(ddof=1) / len(shares) ** 0.5,
+        "replication": share,
+        "low": max(interval[0], 0.0),
+        "high": min(interval[1], 1.0),
+        "covered": np.mean((shares >= interval[0] - 1e-9) & (shares <= interval[1] + 1e-9)),
+        "clusters_covered": inside.mean(),
+    }
 
 
 def binned_error(trust: Floats, frequency: Floats) -> float:
@@ -134,13 +158,14 @@ def cluster_error(trust: Floats, frequency: Floats, labels: Any) -> float:
     return float(np.abs(sums[0] - sums[1]).sum() / inner.sum())
 
 
-def replicates_table(rows: pd.DataFrame) -> list[str]:
-    """Return the tables of the part ``replicates``."""
-    rows = rows.assign(error=rows.replication - rows.truth)
+def settings_table(rows: pd.DataFrame) -> list[str]:
+    """Return tables by family, by real and generated populations, and by clusterer."""
+    rows = rows.assign(error=rows.replication - rows.truth, mode=rows.get("mode", "known"), all="all settings")
     rows["absolute"], rows["width"] = rows.error.abs(), rows.high - rows.low
     columns = {
         "settings": ("error", "size"),
         "absolute error": ("absolute", "mean"),
+        "median": ("absolute", "median"),
         "bias": ("error", "mean"),
         "by point": ("by_point", "mean"),
         "by cluster": ("by_cluster", "mean"),
@@ -148,17 +173,20 @@ def replicates_table(rows: pd.DataFrame) -> list[str]:
         "bottom decile": ("covered", bottom_decile),
         "cluster coverage": ("clusters_covered", "mean"),
         "width": ("width", "mean"),
+        "error of 12 samples": ("truth_error", "mean"),
     }
+    columns = {name: column for name, column in columns.items() if column[0] in rows}
     lines = []
-    for keys in (["role", "mode", "family"], ["role", "mode", "family", "kind"]):
-        table = rows.groupby(keys).agg(**columns)
+    for names in (["all"], ["family"], ["family", "kind"], ["clusterer"]):
+        keys = ["role", "mode", *names]
+        table = rows.groupby(keys, sort=False).agg(**columns)
         table.index = [", ".join(key) for key in table.index]
         lines += [*_markdown(table, ", ".join(keys)), ""]
-    evaluated = rows[(rows.role == "evaluation") & (rows["mode"] == "known")]
-    by_clusterer = evaluated.groupby("clusterer", sort=False)[["absolute", "error", "covered"]].mean()
+    if "null" not in rows:
+        return lines
     flagged = rows[rows["mode"] == "known"].groupby(["role", "has_clusters", "population"]).null.agg(["mean", "size"])
     flagged.index = [f"{role}, {'clustered' if c else 'unclustered'}, {name}" for role, c, name in flagged.index]
-    return [*lines, *_markdown(by_clusterer, "clusterer"), "", *_markdown(flagged, "no better than unclustered data")]
+    return [*lines, *_markdown(flagged, "no better than unclustered data")]
 
 
 # --- large tables ------------------------------------------------------------------------------------------------
@@ -398,9 +426,8 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "replicates": Part(
-        ("role", "family", "population", "clusterer"), replicates_jobs, measure_replicates, replicates_table
-    ),
+    "estimator": Part(SETTING, setting_jobs, measure_estimator, settings_table),
+    "replicates": Part(SETTING, setting_jobs, measure_replicates, settings_table),
     "large": Part(("setting",), large_jobs, measure_large, plain_table),
     "new": Part(("population", "clusterer"), new_jobs, measure_new, plain_table),
     "audit": Part(("set", "clusterer"), audit_jobs, measure_audit, audit_table),
@@ -415,11 +442,12 @@ def _work(name: str, key: Key, quick: bool) -> list[Row]:
         return [dict(zip(part.key, key, strict=True)) | row for row in part.measure(key, quick)]
 
 
-def run(name: str, store: Path, quick: bool, processes: int, matching: str = "") -> None:
-    """Measure the settings that are missing from the store."""
+def run(name: str, store: Path, quick: bool, processes: int, role: str, matching: str = "") -> None:
+    """Measure the settings that are missing from the store, of populations with this role."""
     part = PARTS[name]
     done = set(pd.read_csv(store)[list(part.key)].itertuples(index=False, name=None)) if store.exists() else set()
     jobs = [key for key in part.jobs(quick) if key not in done and matching in ", ".join(map(str, key))]
+    jobs = [key for key in jobs if part.key != SETTING or key[0] == role]
     store.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(_work, name, key, quick) for key in jobs]
@@ -442,6 +470,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--page", action="store_true", help="write the tables again without measuring")
     parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--tuning", action="store_true", help="the populations used for tuning, not the others")
     parser.add_argument("--matching", default="", help="only settings whose key contains this text")
     parser.add_argument("--processes", type=int, default=usable_cores(), help="default: all cores")
     options = parser.parse_args()
@@ -453,7 +482,8 @@ def main() -> None:
         if (options.fresh or options.quick) and not options.page:
             store.unlink(missing_ok=True)
         if not options.page:
-            run(name, store, options.quick, options.processes, options.matching)
+            role = "tuning" if options.tuning else "evaluation"
+            run(name, store, options.quick, options.processes, role, options.matching)
         rows = pd.read_csv(store)
         lines = part.table(rows)
         print("\n".join(lines))

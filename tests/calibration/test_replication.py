@@ -194,18 +194,20 @@ class TestReplicate:
         # The doubt of independent samples, with deviation sqrt(2), lies between those of deviations 1 and 2.
         doubts = 1 - found.shares.mean(), 1 - found.kept.mean()
         assert found.share == pytest.approx(1 - doubts[0] - (2**0.5 - 1) * (doubts[1] - doubts[0]))
-        # Student's t with 19 degrees of freedom at 95%, from a table; the replicate and the estimate both vary.
-        smoothed = (240 * found.share + 1) / 242
-        variance = (found.shares.var(ddof=1) + found.kept.var(ddof=1) + (doubts[0] - doubts[1]) ** 2) / 2
-        half = 1.729133 * np.sqrt(variance + smoothed * (1 - smoothed) / 240)
-        assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
-        # Clusters have the same interval, from their own comparisons.
+        # Student's t with 19 degrees of freedom at 95%, from a table.
+        variances = []
         for c in range(4):
             few, pairs = found.cluster_shares[:, c], found.cluster_kept[:, c]
             n, d, rate = (y == c).sum(), few.mean() - pairs.mean(), found.cluster_rates[c]
             smoothed = (n * rate + 1) / (n + 2)
-            variance = (few.var(ddof=1) + pairs.var(ddof=1) + d**2) / 2 + smoothed * (1 - smoothed) / n
-            assert found.cluster_margins()[c] == pytest.approx(1.729133 * np.sqrt(variance), rel=1e-6)
+            variances.append((few.var(ddof=1) + pairs.var(ddof=1)) / 2)
+            half = 1.729133 * np.sqrt(variances[-1] + d**2 / 2 + smoothed * (1 - smoothed) / n)
+            assert found.cluster_margins()[c] == pytest.approx(half, rel=1e-6)
+        # The whole is the sum of independent clusters.
+        smoothed = (240 * found.share + 1) / 242
+        variance = sum(np.mean(y == c) ** 2 * variances[c] for c in range(4))
+        half = 1.729133 * np.sqrt(variance + (doubts[0] - doubts[1]) ** 2 / 2 + smoothed * (1 - smoothed) / 240)
+        assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
 
     def test_overlapping_subsamples_of_density_clusterers(self):
         """Pairs of 80% leave out disjoint rows: deviations from covariances of means, not from the closed form."""

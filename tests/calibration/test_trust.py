@@ -184,17 +184,19 @@ class TestWhatIsRepeated:
         result = AffinityScorer(pipeline, influence="within", calibration=calibration).fit_affinity(X * [1.0, 1000.0])
         assert result.replication > 0.5
 
-    def test_another_optimum_of_the_clusterer_is_no_reason_to_warn(self):
-        """Four blobs have two optima with two clusters; the clusterer prefers the other one."""
+    def test_another_optimum_of_a_randomized_clusterer_is_no_reason_to_warn(self):
+        """Four blobs have two optima with two clusters, and single runs end in either."""
         X, _ = make_blobs(200, centers=[[0, 0], [0, 10], [11, 0], [11, 10]], random_state=0)
-        kmeans = make_pipeline(StandardScaler(with_std=False), KMeans(2, n_init=10, random_state=0))
-        labels = (X[:, 1] > 5).astype(int)
+        kmeans = make_pipeline(StandardScaler(with_std=False), KMeans(2, n_init=1, init="random", random_state=0))
+        labels = np.array([X[:, 0] > 5, X[:, 1] > 5], dtype=int)
+        labels = min(labels, key=lambda one: adjusted_rand_score(one, kmeans.fit_predict(X)))
         assert adjusted_rand_score(labels, kmeans.fit_predict(X)) < 0.1
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert trust(X, labels, clusterer=kmeans, n_resamples=4).replication < 0.8
+            assert trust(X, labels, clusterer=kmeans, n_resamples=20).replication < 0.9
+        best = kmeans.set_params(kmeans__n_init=10)  # always cuts the longer side
         with pytest.warns(UserWarning, match="does not reproduce"):
-            trust(X, (X[:, 1] > 9).astype(int), clusterer=kmeans, n_resamples=4)
+            trust(X, (X[:, 1] > 5).astype(int), clusterer=best, n_resamples=4)
 
     def test_labels_that_no_stand_in_reproduces_warn_once(self):
         X, _ = mixture(300, 13)

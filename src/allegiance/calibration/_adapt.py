@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 
 from allegiance._core.validation import AnyArray, IntArray
 
-#: Numbers of rows by parameter, which shrink with the sample, but not below this floor (or the user's own value): a
-#: cluster has several rows, and a density estimated from k neighbors has a relative error of 1 / sqrt(k).
-_FLOORS = {"min_cluster_size": 3, "max_cluster_size": 3, "min_bin_freq": 3, "min_samples": 10}
+#: Parameters that count rows, which shrink with the sample, but not below this floor in rows (or the user's own value):
+#: HDBSCAN's default, below which it fragments.
+_COUNTS, _FLOOR = ("min_cluster_size", "max_cluster_size", "min_bin_freq", "min_samples"), 5
 #: Parameters that cannot exceed the number of rows.
 _LIMITS = ("n_clusters", "n_components", "n_neighbors")
 #: Parameters of density clusterers, and of others whose clusters depend on the number of rows.
@@ -58,9 +58,9 @@ def as_clusterer(value: Any, argument: str = "clusterer") -> Any:
 def adapt(clusterer: Any, half: Any, rows: Any, share: float) -> Any:
     """Return a clone of a clusterer with its parameters adapted to ``half``, a share of all rows, drawn from ``rows``.
 
-    Cluster sizes shrink with the sample, numbers of neighbors too, but not below 10 or the user's own value. The radius
-    of DBSCAN grows with the distance to the ``min_samples``-th neighbor, so its count stays. Ward's distances grow with
-    the square root of the rows, the sum that affinity propagation weighs against its preference grows with the rows.
+    Numbers of rows shrink with the sample, but not below 5 or the user's own value. The radius of DBSCAN grows with the
+    distance to the ``min_samples``-th neighbor, so its count stays. Ward's distances grow with the square root of the
+    rows, the sum that affinity propagation weighs against its preference grows with the rows.
     Parameters that no rule names, such as resolutions and bandwidths, describe the population and stay as they are.
     """
     adapted = clone(clusterer)
@@ -101,8 +101,12 @@ def nearest_of(clusterer: Any, matrix: Any, rows: AnyArray, candidates: AnyArray
 
 def depends_on_size(clusterer: Any) -> bool:
     """Tell whether the clusters depend on the sample size, as those of density and graph clusterers do."""
-    names = _parameter_names(clusterer)
-    return not names.isdisjoint(_DENSITY + _GRAPH) and "init" not in names
+    return not _parameter_names(clusterer).isdisjoint(_DENSITY + _GRAPH) and not is_kmeans(clusterer)
+
+
+def is_kmeans(clusterer: Any) -> bool:
+    """Tell whether clusters are those of k-means or a variant, which cost least to fit again."""
+    return "init" in _parameter_names(clusterer)
 
 
 def is_density(clusterer: Any, codes: IntArray) -> bool:
@@ -124,8 +128,8 @@ def _changes(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> 
     for name, value in parameters.items():
         if name in _LIMITS and _is_count(value):
             changes[name] = min(int(value), half.shape[0])
-        elif name in _FLOORS and _is_count(value) and not has_radius:
-            changes[name] = max(min(int(value), _FLOORS[name]), ceil(share * int(value)))
+        elif name in _COUNTS and _is_count(value) and not has_radius:
+            changes[name] = max(min(int(value), _FLOOR), ceil(share * int(value)))
     if has_radius:
         changes["eps"] = float(parameters["eps"]) * _radius_ratio(half, rows, int(count), share, parameters)
     if "preference" in parameters and "damping" in parameters and np.ndim(parameters["preference"]) == 0:

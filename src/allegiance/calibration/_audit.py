@@ -20,10 +20,6 @@ RANDOM, LEAST_TRUSTED, LISTED = "random", "least trusted", "listed"
 _Z95 = float(ndtri(0.975))
 #: Pseudo-reviews that pull the weight of the score in the estimate toward one.
 _PSEUDO_REVIEWS = 10
-#: Limits on the variance of the estimate relative to plain counting.
-_MIN_RATIO, _MAX_RATIO = 0.2, 1.5
-#: Prior standard deviations of the logit's shift and slope and of the cluster effects, and the slope's prior mean.
-_SHIFT, _SLOPE, _CLUSTER, _MEAN_SLOPE = 1.0, 0.7, 1.5, 0.6
 #: Most clusters named in the sentence.
 _MAX_NAMED = 3
 
@@ -311,7 +307,7 @@ def _share_right(y: BoolArray, t: FloatArray, T: FloatArray) -> tuple[float, flo
     residual, guess = y - weight * t, (y.sum() + 2) / (m + 4)
     pseudo = 4 * guess * (1 - guess)
     ratio = (((residual - residual.mean()) ** 2).sum() + pseudo) / (((y - y.mean()) ** 2).sum() + pseudo)
-    effective = m / np.clip(ratio, _MIN_RATIO, _MAX_RATIO) * (n - 1) / max(n - m, 1)
+    effective = m / ratio * (n - 1) / max(n - m, 1)
     if m >= n:
         return float(y.mean()), float(y.mean()), float(y.mean())
     return estimate, *wilson(estimate, float(effective))
@@ -331,22 +327,22 @@ def _recalibrate(ranking: FloatArray, codes: IntArray, reviewed: IntArray, y: Bo
     """Return the probability (n,) that each label is right, at the posterior mode.
 
     logit p = z + shift + slope (z - mean z) + cluster effect, with z the logit of the score. Shift, slope and effects
-    have normal priors, with deviations measured on labeled datasets.
+    have standard normal priors.
     """
     inner = ~np.isnan(ranking)
     z = logit(np.clip(np.where(inner, ranking, 0.5), 1e-3, 1 - 1e-3))
     about = z - z[inner].mean()
-    cluster, offset = np.maximum(codes, 0), z + _MEAN_SLOPE * about
+    cluster = np.maximum(codes, 0)
     b, effects = fit_logistic(
         np.column_stack([np.ones(reviewed.size), about[reviewed]]),
         cluster[reviewed],
         y.astype(np.float64),
         weights=np.ones(reviewed.size),
-        offset=offset[reviewed],
-        penalty=np.diag([_SHIFT**-2, _SLOPE**-2]),
-        effect_precision=np.full(int(codes.max(initial=0)) + 1, _CLUSTER**-2),
+        offset=z[reviewed],
+        penalty=np.eye(2),
+        effect_precision=np.ones(int(codes.max(initial=0)) + 1),
     )
-    probability = np.where(inner, expit(offset + b[0] + b[1] * about + effects[cluster]), np.nan)
+    probability = np.where(inner, expit(z + b[0] + b[1] * about + effects[cluster]), np.nan)
     probability[reviewed] = y
     return probability
 

@@ -16,13 +16,9 @@ from ._calibration import SUBSAMPLE_ROWS
 from ._refits import Refit
 from ._replication import Replication, above_chance, agreement, chance_share
 
-#: Null samples, in each of which two halves are clustered.
-_NULL_SAMPLES = 12
-#: Replication above chance that exceeds the first two null samples' by this much needs no more of them.
-_CLEARLY_BETTER = 0.2
-#: It is better than in null data if it exceeds their mean by this many standard deviations, or if its doubt is less
-#: than this share of theirs.
-_BETTER, _LESS_DOUBT = 0.75, 0.8
+#: Null samples, in each of which two halves are clustered, and the standard deviations by which labels must replicate
+#: better than their mean. No more samples are drawn if labels exceed the first two by this share of the rows.
+_NULL_SAMPLES, _BETTER, _CLEARLY_BETTER = 12, 0.5, 0.2
 #: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
 #: combinations of these rows, which avoids a covariance matrix.
 _NULL_ROWS = 2 * SUBSAMPLE_ROWS
@@ -57,7 +53,7 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
         if number == 1 and observed > max(null) + _CLEARLY_BETTER:
             return None
     mean = float(np.mean(null))
-    if observed > mean + _BETTER * np.std(null, ddof=1) or 1.0 - observed < _LESS_DOUBT * (1.0 - mean):
+    if observed > mean + _BETTER * np.std(null, ddof=1):
         return None
     return float(np.clip(result.share + (1.0 - result.chance) * (mean - observed), 0.0, 1.0))
 
@@ -113,12 +109,11 @@ def _unimodal_margin(x: FloatArray) -> FloatArray:
         peaks = np.minimum(np.maximum.accumulate(smooth), np.maximum.accumulate(smooth[::-1])[::-1])
         return bool((peaks - smooth <= _VALLEY * np.sqrt(peaks / (2.0 * np.sqrt(np.pi) * sigma))).all())
 
-    if is_unimodal(0.2 * spread):
+    bandwidth = 0.2 * spread  # too narrow to change the margin
+    if is_unimodal(bandwidth):
         return ordered
-    narrow, wide = 0.05 * spread, 3.0 * spread
-    for _ in range(12):
-        middle = np.sqrt(narrow * wide)
-        narrow, wide = (narrow, middle) if is_unimodal(middle) else (middle, wide)
-    smooth = np.sort(ordered + wide * ndtri((np.argsort(stream(x.size).random(x.size)) + 0.5) / x.size))
+    while not is_unimodal(bandwidth):
+        bandwidth *= 1.1
+    smooth = np.sort(ordered + bandwidth * ndtri((np.argsort(stream(x.size).random(x.size)) + 0.5) / x.size))
     smooth = (smooth - smooth.mean()) * (deviation / smooth.std()) + x.mean()
     return smooth if ordered[0] < 0.0 else np.sort(np.abs(smooth))

@@ -14,7 +14,7 @@ from allegiance._core.progress import Verbose
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 
 from ._adapt import is_density
-from ._calibration import MAX_ENTRIES, Calibration, subsample_size
+from ._calibration import Calibration, max_subsamples, subsample_size
 from ._refits import Refit, draw_subsamples
 from ._samples import Keys, row_keys
 
@@ -107,34 +107,45 @@ class Replication(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1."""
-        half = float(self._half_width(self.shares, self.kept, self.sizes.sum()))
+        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1.
+
+        Labels of a cluster change together, clusters do not: the variance is that of a sum over clusters.
+        """
+        weights = self.sizes / self.sizes.sum()
+        variance = float(weights**2 @ self._cluster_variances)
+        half = float(self._half_width(variance, self.shares, self.kept, self.sizes.sum()))
         return self.share - half, self.share + half
 
     def cluster_margins(self) -> FloatArray:
         """Return the half-width (k,) of each cluster's 90% prediction interval."""
-        return np.minimum(self._half_width(self.cluster_shares, self.cluster_kept, self.sizes), 1.0)
+        half = self._half_width(self._cluster_variances, self.cluster_shares, self.cluster_kept, self.sizes)
+        return np.minimum(half, 1.0)
 
     def _rates(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
         """Return replication from both comparisons (R, ...) and (S, ...)."""
         doubt = self.extrapolation.doubt(1.0 - shares.mean(axis=0), 1.0 - kept.mean(axis=0))
         return 1.0 - np.minimum(doubt, 1.0)
 
-    def _half_width(self, shares: FloatArray, kept: FloatArray, n: Any) -> FloatArray:
+    @property
+    def _cluster_variances(self) -> FloatArray:
+        """Variance (k,) of each cluster's share in a replicate, the mean of both comparisons.
+
+        Subsamples that overlap vary less than replicates, by the factor of the jackknife.
+        """
+        comparisons = [values for values in (self.cluster_shares, self.cluster_kept) if len(values) > 1]
+        variances = [values.var(axis=0, ddof=1) for values in comparisons] or [np.ones(self.sizes.size)]
+        return self.extrapolation.factor * np.mean(variances, axis=0)
+
+    def _half_width(self, variance: Any, shares: FloatArray, kept: FloatArray, n: Any) -> FloatArray:
         """Return the half-width of an interval from both comparisons (R, ...) and (S, ...) of n labels.
 
-        A replicate varies as much as the comparisons do on average; subsamples that overlap vary less, by the factor of
-        the jackknife. The truth lies somewhere near the two comparisons, so their sample variance d^2 / 2 is added.
-        Even if all labels replicate here, some may fail elsewhere, so rates are smoothed.
+        The truth lies somewhere near the two comparisons, so their sample variance d^2 / 2 is added. Even if all labels
+        replicate here, some may fail elsewhere, so rates are smoothed by Laplace's rule.
         """
-        variances = [values.var(axis=0, ddof=1) for values in (shares, kept) if len(values) > 1]
-        if not variances:
-            return np.ones(shares.shape[1:])
-        variance = self.extrapolation.factor * np.mean(variances, axis=0)
-        variance += (shares.mean(axis=0) - kept.mean(axis=0)) ** 2 / 2.0
+        difference = shares.mean(axis=0) - kept.mean(axis=0)
         smoothed = (self._rates(shares, kept) * n + 1.0) / (n + 2.0)
-        quantile = float(stdtrit(len(self.new) - 1, (1.0 + _LEVEL) / 2.0))
-        return quantile * np.sqrt(variance + smoothed * (1.0 - smoothed) / np.maximum(n, 1))
+        quantile = float(stdtrit(max(len(self.new) - 1, 1), (1.0 + _LEVEL) / 2.0))
+        return quantile * np.sqrt(variance + difference**2 / 2.0 + smoothed * (1.0 - smoothed) / np.maximum(n, 1))
 
     def n_needed(self) -> int:
         """Return the number of subsamples that reduces the Monte Carlo errors to their targets."""
@@ -195,72 +206,78 @@ def replicate(
     keys = row_keys(rows, codes) if keys is None else keys
     size, total = subsample_size(clusterer, codes, calibration, share), max(n_total or m, m)
     refit = Refit(clusterer, rows, weights, size / total)
-    extrapolation = Extrapolation.of(size, m, total, is_density(clusterer, codes))
-    limit = int(np.clip(MAX_ENTRIES // max(size * rows.shape[1], 1), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
-    subsamples = draw_subsamples(keys, size, calibration.n_resamples or limit, seed, groups)
+    summary = _Summary(codes, keys, seed, Extrapolation.of(size, m, total, is_density(clusterer, codes)))
+    limit = int(np.clip(max_subsamples(clusterer, size, rows.shape[1]), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
     first = calibration.n_resamples or _MIN_SUBSAMPLES
+    subsamples = draw_subsamples(keys, size, calibration.n_resamples or limit, seed, groups)
     clusterings = refit.run(subsamples[:first], threads, verbose)
-    summary = _summarize(codes, clusterings, subsamples, refit, keys, seed, extrapolation)
-    if calibration.n_resamples is None and (needed := min(summary.n_needed(), limit)) > first:
+    result = summary.of(clusterings, subsamples, clusterer)
+    if calibration.n_resamples is None and (needed := min(result.n_needed(), limit)) > first:
         clusterings += refit.run(subsamples[first:needed], threads, verbose)
-        summary = _summarize(codes, clusterings, subsamples, refit, keys, seed, extrapolation)
-    return summary
+        result = summary.of(clusterings, subsamples, clusterer)
+    return result
 
 
-def _summarize(
-    codes: IntArray,
-    clusterings: Sequence[Any],
-    subsamples: Sequence[tuple[IntArray, int]],
-    refit: Refit,
-    keys: Keys,
-    seed: int,
-    extrapolation: Extrapolation,
-) -> Replication:
-    """Compare clusterings of subsamples with the labels and with each other."""
-    failures = tuple(reason for reason in clusterings if isinstance(reason, str))
-    numbers = [i for i, labels in enumerate(clusterings) if not isinstance(labels, str)]
-    if not numbers:
-        size = subsamples[0][0].size
-        raise ValueError(f"clusterer={refit.clusterer!r} failed on every subsample of {size} rows: {failures[0]}")
-    new = np.array([clusterings[i] for i in numbers])
-    if (new < 0).all():
-        raise ValueError(f"clusterer={refit.clusterer!r} found no cluster in any subsample: every point is noise (-1).")
-    held_out = np.tile(codes >= 0, (len(new), 1))
-    for row, i in enumerate(numbers):
-        held_out[row, subsamples[i][0]] = False
-    if not held_out.any():
-        raise ValueError(
-            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and all {len(new)} subsamples contain "
-            "every one of them. Pass a larger `n_resamples=`."
+class _Summary(NamedTuple):
+    """Compares clusterings of subsamples with the labels ``codes`` (m,) and with each other."""
+
+    codes: IntArray
+    keys: Keys
+    seed: int
+    extrapolation: Extrapolation
+
+    def of(self, clusterings: Sequence[Any], subsamples: Sequence[tuple[IntArray, int]], clusterer: Any) -> Replication:
+        """Summarize clusterings of subsamples, or the reasons why they failed."""
+        codes, numbers = self.codes, [i for i, labels in enumerate(clusterings) if not isinstance(labels, str)]
+        failures = tuple(reason for reason in clusterings if isinstance(reason, str))
+        if not numbers:
+            size = subsamples[0][0].size
+            raise ValueError(f"clusterer={clusterer!r} failed on every subsample of {size} rows: {failures[0]}")
+        new = np.array([clusterings[i] for i in numbers])
+        if (new < 0).all():
+            raise ValueError(f"clusterer={clusterer!r} found no cluster in any subsample: every point is noise (-1).")
+        matched, held_out = self._with_labels(new, [subsamples[i][0] for i in numbers])
+        pairs = [agreement(clusterings[i], clusterings[i + 1]) for i in numbers if i % 2 == 0 and i + 1 in numbers]
+        pairs = [pair for pair in pairs if pair[1].any()] or list(zip(matched, held_out, strict=True))
+        agreed, labeled = (np.array(part, dtype=np.float64) for part in zip(*pairs, strict=True))
+        shares, kept, times = _shares(matched, held_out), _shares(agreed, labeled), held_out.sum(axis=0)
+        rate = matched.sum(axis=0) / np.maximum(times, 1)
+        if kept.mean() <= shares.mean():
+            between = agreed.sum(axis=0) / np.maximum(labeled.sum(axis=0), 1e-9)
+            rate = np.where(labeled.any(axis=0), (rate + between) / 2.0, rate)
+        return Replication(
+            new,
+            rate=rate,
+            times=times.astype(np.float64),
+            shares=shares,
+            kept=kept,
+            cluster_shares=_shares(matched, held_out, codes),
+            cluster_kept=_shares(agreed, labeled, codes),
+            sizes=np.bincount(codes[codes >= 0], minlength=int(codes.max()) + 1),
+            consensus=_consensus(codes, new),
+            extrapolation=self.extrapolation,
+            chance=self._chance(new[:_MIN_SUBSAMPLES]),
+            placed_by_neighbor=not hasattr(clusterer, "predict"),
+            failures=failures,
         )
-    matched = held_out & np.array([matches(codes, labels) for labels in new])
-    times = held_out.sum(axis=0)
-    rate = matched.sum(axis=0) / np.maximum(times, 1)
-    shares = _shares(matched, held_out)
-    both = [agreement(clusterings[i], clusterings[i + 1]) for i in numbers if i % 2 == 0 and i + 1 in numbers]
-    both = [(match, labeled) for match, labeled in both if labeled.any()] or list(zip(matched, held_out, strict=True))
-    agreed, labeled = (np.array(part, dtype=np.float64) for part in zip(*both, strict=True))
-    kept = _shares(agreed, labeled)
-    if kept.mean() <= shares.mean():
-        between = agreed.sum(axis=0) / np.maximum(labeled.sum(axis=0), 1e-9)
-        rate = np.where(labeled.any(axis=0), (rate + between) / 2.0, rate)
-    k, in_order, n_chance = int(codes.max()) + 1, np.argsort(keys, kind="stable"), min(len(new), _MIN_SUBSAMPLES)
-    chance = np.mean([chance_share(codes[in_order], new[i][in_order], seed, i) for i in range(n_chance)])
-    return Replication(
-        new,
-        rate=rate,
-        times=times.astype(np.float64),
-        shares=shares,
-        kept=kept,
-        cluster_shares=_shares(matched, held_out, codes),
-        cluster_kept=_shares(agreed, labeled, codes),
-        sizes=np.bincount(codes[codes >= 0], minlength=k),
-        consensus=_consensus(codes, new),
-        extrapolation=extrapolation,
-        chance=float(chance),
-        placed_by_neighbor=not hasattr(refit.clusterer, "predict"),
-        failures=failures,
-    )
+
+    def _with_labels(self, new: IntArray, subsamples: Sequence[IntArray]) -> tuple[BoolArray, BoolArray]:
+        """Return which labels (R, m) match, and which are held out."""
+        held_out = np.tile(self.codes >= 0, (len(new), 1))
+        for row, inside in zip(held_out, subsamples, strict=True):
+            row[inside] = False
+        if not held_out.any():
+            raise ValueError(
+                f"labels has {np.count_nonzero(self.codes >= 0)} rows that are not noise, and all {len(new)} "
+                "subsamples contain every one of them. Pass a larger `n_resamples=`."
+            )
+        return held_out & np.array([matches(self.codes, labels) for labels in new]), held_out
+
+    def _chance(self, new: IntArray) -> float:
+        """Return the share that unrelated partitions match, in an order that does not depend on that of the rows."""
+        order = np.argsort(self.keys, kind="stable")
+        shares = [chance_share(self.codes[order], labels[order], self.seed, i) for i, labels in enumerate(new)]
+        return float(np.mean(shares))
 
 
 def _shares(matched: AnyArray, counted: AnyArray, codes: IntArray | None = None) -> FloatArray:
@@ -274,8 +291,9 @@ def _shares(matched: AnyArray, counted: AnyArray, codes: IntArray | None = None)
     match, total = (
         np.array([np.bincount(codes[inner], row[inner], k) for row in values]) for values in (matched, counted)
     )
-    mean = (match.sum(axis=0) + 5e-10) / (total.sum(axis=0) + 1e-9)
-    return np.where(total > 0, np.minimum(match / np.maximum(total, 1e-9), 1.0), mean)
+    mean = np.full(k, 0.5)
+    np.divide(match.sum(axis=0), total.sum(axis=0), out=mean, where=total.sum(axis=0) > 0)
+    return np.divide(match, total, out=np.tile(mean, (len(match), 1)), where=total > 0).clip(max=1.0)
 
 
 def agreement(one: IntArray, other: IntArray) -> tuple[FloatArray, FloatArray]:

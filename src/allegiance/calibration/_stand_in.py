@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -11,7 +11,6 @@ from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
@@ -19,22 +18,17 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 from ._adapt import adapt, is_pairwise
 from ._calibration import MAX_ENTRIES, SUBSAMPLE_ROWS
 from ._refits import fit_labels
+from ._replication import Replication
 
-#: Adjusted Rand index from which a clusterer reproduces the labels, is close enough to end the search, and gives the
-#: same labels. Density clusterers are deterministic, and k-means and mixtures keep their optima, so both must be close.
-_REPRODUCED, _ALIKE, _SAME = 0.8, 0.95, 0.9995
-#: Runs that labels of a randomized clusterer are compared with: 1 in 13 is less like its nearest than any other.
-_RUNS = 12
+#: Adjusted Rand index from which a clusterer reproduces the labels, and from which no more expensive one is tried.
+#: Density clusterers are deterministic, and k-means and mixtures keep their optima, so theirs must be the latter.
+_REPRODUCED, _ALIKE = 0.8, 0.95
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
 #: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
 _MAX_COLUMNS = 64
-#: Values of HDBSCAN's ``min_cluster_size`` that are tried, in rows.
-_MIN_CLUSTER_SIZES = (100, 50, 40, 30, 25, 20, 15, 12, 10, 7, 5)
-#: Most neighbors that make a core point of DBSCAN.
-_MAX_CORE_COUNT = 30
-#: Resolutions that Leiden tries, in bisection for the number of clusters.
-_RESOLUTION_STEPS = 6
+#: Runs of k-means, of which the best is kept, and steps of the bisection for the resolution of Leiden.
+_KMEANS_RUNS, _RESOLUTION_STEPS = 5, 6
 
 
 @dataclass(frozen=True)
@@ -49,6 +43,16 @@ class StandIn:
     """Whether it finds the labels, or the labels are one of its many optima."""
     is_known: bool = False
     """Whether the user passed it."""
+
+    def after(self, replication: Replication) -> StandIn:
+        """Return the same, judged by its replicates, too: runs of a randomized clusterer differ from each other.
+
+        The labels may be a run of it if subsamples agree with them as much as with each other. For a clusterer that is
+        known, one subsample is enough: the labels may be its less frequent optimum.
+        """
+        is_random = any(name.endswith("random_state") for name in self.clusterer.get_params())
+        with_labels = replication.shares.max() if self.is_known else replication.shares.mean()
+        return replace(self, reproduces=self.reproduces or bool(is_random and with_labels >= replication.kept.mean()))
 
     @property
     def margin(self) -> float:
@@ -81,14 +85,14 @@ def stand_in(
         for number, stage in enumerate(search.density_stages() if search.has_noise else search.stages(others)):
             for candidate in stage:
                 choice, kept = search.judge(candidate)
-                if (kept >= _SAME, choice.ari) > (is_optimum, best.ari):
-                    best, is_optimum = choice, kept >= _SAME
-                if choice.ari >= _SAME:
+                if (kept == 1.0, choice.ari) > (is_optimum, best.ari):
+                    best, is_optimum = choice, kept == 1.0
+                if choice.ari == 1.0:
                     return choice
             # Labels of a linkage, which comes next, are often an optimum of k-means, too.
             if best.ari >= _ALIKE or (is_optimum and (number > 0 or not search.is_whole)):
                 return best
-        return replace(best, reproduces=best.reproduces or search.varies_as_much(best))
+        return best
 
 
 def kmeans_stand_in(rows: Rows, codes: IntArray, n_total: int) -> StandIn:
@@ -112,11 +116,7 @@ def _clusterer_name(clusterer: Any) -> str:
 def refit_known(
     clusterer: Any, rows: Any, codes: IntArray, *, n_total: int, max_rows: int, weights: FloatArray | None = None
 ) -> StandIn:
-    """Refit the clusterer that the user passed on at most ``max_rows`` rows, and compare its clusters with the labels.
-
-    Labels are reproduced, too, if they are an optimum of k-means or a mixture, or if they differ from its clusters no
-    more than these differ under other seeds.
-    """
+    """Refit the clusterer that the user passed on at most ``max_rows`` rows, and compare its labels with the user's."""
     search = _Search(rows, codes, n_total, max_rows)
     if is_pairwise(clusterer):
         search.few = rows[:max_rows, :max_rows]
@@ -128,9 +128,8 @@ def refit_known(
             labels = search.labels(clusterer, seed=None)
         except Exception:  # replicates report what it raises
             return StandIn(clusterer, name, np.nan, True, is_known=True)
-        choice = search.judge(_Candidate(name, clusterer, labels, search.kept_labels(clusterer)))[0]
-        reproduces = choice.reproduces or choice.ari >= _REPRODUCED or search.varies_as_much(choice)
-        return replace(choice, reproduces=reproduces, is_known=True)
+        choice = search.judge(_Candidate(name, clusterer, labels))[0]
+        return replace(choice, reproduces=choice.ari >= _REPRODUCED, is_known=True)
 
 
 class _Search:
@@ -165,18 +164,18 @@ class _Search:
             return
         yield self._linkages()
         yield self._mixtures()
-        yield chain(self._leiden(), self._hdbscan(self._sizes[-3::2]), self._spectral())
+        yield chain(self._leiden(), self._spectral())
 
     def density_stages(self) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels with noise."""
+        yield self._hdbscan()
         if is_sparse(self.few):
-            yield self._hdbscan(_MIN_CLUSTER_SIZES[-1:])
             return
-        yield chain(self._hdbscan(self._sizes), self._dbscan("DBSCAN", self.few))
+        yield self._dbscan("DBSCAN", self.few)
         if self.is_uneven:
             standardized = self._dbscan("DBSCAN on standardized columns", self.standardized)
-            yield chain(self._hdbscan(self._sizes, plain=False), standardized)
-        yield self._hdbscan(self._sizes, "leaf")
+            yield chain(self._hdbscan(plain=False), standardized)
+        yield self._hdbscan("leaf")
 
     def _spaces(self, name: str, clusterer: Any) -> Iterator[tuple[str, Any]]:
         """Yield a clusterer in the given space, and in that of standardized columns if they differ."""
@@ -193,7 +192,7 @@ class _Search:
         if is_sparse(self.few):
             return False
         deviations = self.few.std(axis=0)
-        return bool(deviations.max(initial=0.0) > 1.01 * deviations.min(initial=np.inf))
+        return not np.allclose(deviations, deviations[0])
 
     @cached_property
     def standardized(self) -> FloatArray:
@@ -220,7 +219,7 @@ class _Search:
         from sklearn.cluster import KMeans
 
         products = self.few.shape[0] * self.few.shape[1] * self.k
-        blank = KMeans(self.k, n_init=5 if products <= MAX_ENTRIES else 1)
+        blank = KMeans(self.k, n_init=_KMEANS_RUNS if products <= MAX_ENTRIES else 1)
         for name, clusterer in self._spaces("k-means", blank):
             rows = self.rows
             if clusterer is not blank:
@@ -289,21 +288,26 @@ class _Search:
         clusterer = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
         yield _Candidate("spectral clustering (nearest_neighbors)", clusterer)
 
-    def _hdbscan(self, sizes: Sequence[int], method: str = "eom", *, plain: bool = True) -> Iterator[_Candidate]:
-        """Yield HDBSCAN with these cluster sizes, in the given space or in that of standardized columns."""
+    def _hdbscan(self, method: str = "eom", *, plain: bool = True) -> Iterator[_Candidate]:
+        """Yield HDBSCAN with the best cluster size, in the given space or in that of standardized columns."""
         from sklearn.cluster import HDBSCAN
+        from sklearn.metrics import adjusted_rand_score
 
-        for size in sizes:
+        def candidate(size: int) -> tuple[str, Any]:
             title = f"HDBSCAN (min_cluster_size={size}{', leaf' if method == 'leaf' else ''})"
-            own = HDBSCAN(size, cluster_selection_method=method, copy=True)
-            yield _Candidate(*list(self._spaces(title, own))[0 if plain else -1])
+            clusterer = HDBSCAN(size, cluster_selection_method=method, copy=True)
+            return list(self._spaces(title, clusterer))[0 if plain else -1]
+
+        def index(size: int) -> float:
+            return float(adjusted_rand_score(self.own, self.labels(candidate(size)[1])))
+
+        yield _Candidate(*candidate(_best_count(index, self._smallest)))
 
     @cached_property
-    def _sizes(self) -> list[int]:
-        """Values of ``min_cluster_size`` that the smallest cluster allows, the largest first."""
+    def _smallest(self) -> int:
+        """Members of the smallest cluster in all rows, which no ``min_cluster_size`` exceeds."""
         members = np.bincount(self.codes[self.codes >= 0])
-        smallest = members[members > 0].min() * self.n_total / self.codes.size
-        return [size for size in _MIN_CLUSTER_SIZES if size <= max(smallest, _MIN_CLUSTER_SIZES[-1])]
+        return int(members[members > 0].min() * self.n_total / self.codes.size)
 
     def _dbscan(self, name: str, rows: FloatArray) -> Iterator[_Candidate]:
         """Yield DBSCAN with the count and the radius that best separate noise from clusters.
@@ -317,47 +321,23 @@ class _Search:
         noise = self.own < 0
         if not self.is_whole or not noise.any() or noise.all():
             return
-        distances, best = self._distances(rows), (np.inf, 0.0, 0)
-        counts = np.arange(2, min(_MAX_CORE_COUNT, len(rows)) + 1)
-        core = np.partition(distances, counts - 1, axis=1)[:, counts - 1]
-        for place, count in enumerate(counts.tolist()):
-            thresholds = np.maximum(distances, core[:, place]).min(axis=1)
+        distances, radius = self._distances(rows), dict[int, float]()
+
+        def separation(count: int) -> float:
+            core = np.partition(distances, count - 1, axis=1)[:, count - 1]
+            thresholds = np.maximum(distances, core).min(axis=1)
             order = np.argsort(thresholds, kind="stable")
             errors = np.cumsum(np.where(noise[order], 1, -1))[:-1]  # of a radius after each of the thresholds
             at = int(errors.argmin())
-            best = min(best, (float(errors[at]), float(thresholds[order[at : at + 2]].mean()), count))
-        clusterer = DBSCAN(best[1], min_samples=best[2])
+            radius[count] = float(thresholds[order[at : at + 2]].mean())
+            return -float(errors[at])
+
+        count = _best_count(separation, self._smallest)
+        clusterer = DBSCAN(radius[count], min_samples=count)
         labels = clusterer.fit_predict(rows)
         if rows is not self.few:
             clusterer = make_pipeline(StandardScaler(), clusterer)
-        yield _Candidate(f"{name} (eps={best[1]:.3g}, min_samples={best[2]})", clusterer, labels)
-
-    def kept_labels(self, clusterer: Any) -> AnyArray | None:
-        """Return the clusters of k-means or a mixture that starts at the user's labels; None for other clusterers."""
-        last, rows = clusterer, self.few
-        try:
-            if hasattr(clusterer, "steps"):
-                last, rows = clusterer[-1], clone(clusterer[:-1]).fit_transform(rows)
-            start = next(name for name in ("init", "means_init") if name in last.get_params())
-            started = clone(last).set_params(**{start: _means(rows, self.own), "n_init": 1})
-            return np.asarray(started.fit_predict(rows))
-        except Exception:  # it has no such parameter, or the number of clusters differs
-            return None
-
-    def varies_as_much(self, choice: StandIn) -> bool:
-        """Tell whether the labels differ from runs of a randomized clusterer no more than the runs from each other."""
-        from sklearn.metrics import adjusted_rand_score
-
-        if not any(name.endswith("random_state") for name in choice.clusterer.get_params()):
-            return False
-        own, runs = choice.ari, list[AnyArray]()
-        for seed in range(_RUNS):
-            runs.append(self.labels(choice.clusterer, seed))
-            own = max(own, adjusted_rand_score(self.own, runs[-1]))
-            if own >= _REPRODUCED:
-                return True
-        nearest = [max(adjusted_rand_score(run, other) for other in runs if other is not run) for run in runs]
-        return bool(own >= min(nearest))
+        yield _Candidate(f"{name} (eps={radius[count]:.3g}, min_samples={count})", clusterer, labels)
 
     def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
         """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""
@@ -366,6 +346,20 @@ class _Search:
         seeds = [name for name in parameters if name.rsplit("__", 1)[-1] == "random_state"]
         fitted.set_params(**{name: seed or 0 for name in seeds if seed is not None or parameters[name] is None})
         return fit_labels(fitted, self.few, self.weights)
+
+
+def _best_count(score: Callable[[int], float], largest: int) -> int:
+    """Return the count from 2 to ``largest`` of highest score, by doubling and then by bisection around the best."""
+    scores: dict[int, float] = {}
+    largest = max(largest, 2)
+    counts = {largest, *(2**power for power in range(1, largest.bit_length()))}
+    while counts:
+        scores |= {count: score(count) for count in sorted(counts)}
+        tried = sorted(scores)
+        best = max(tried, key=lambda count: scores[count])
+        place = tried.index(best)
+        counts = {(best + other) // 2 for other in tried[max(place - 1, 0) : place + 2]} - scores.keys()
+    return best
 
 
 def _cut(tree: FloatArray, k: int) -> IntArray:

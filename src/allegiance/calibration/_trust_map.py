@@ -29,11 +29,9 @@ _EFFECTS, _RIDGE = 0.6, 0.03
 _MIN_SLOPE, _CONSENSUS = 0.05, 0.25
 #: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
-#: Shuffled labels: neighbors agree, and labels replicate, less than this above chance.
-_INCOHERENT = 0.1
 _UNRELATED = (
-    "The labels look unrelated to the data: neighboring points share a label, and labels replicate, hardly more often "
-    "than by chance. Check that labels and rows are in the same order."
+    "The labels look unrelated to the data: neighboring points share a label no more often than by chance. Check that "
+    "labels and rows are in the same order."
 )
 
 
@@ -186,6 +184,7 @@ def calibrate(
             raise
         source = kmeans_stand_in(_as_floats(rows), codes, total)
         replication = replicate(rows, codes, source.clusterer, **settings)
+    source = source.after(replication)
     size = subsample_size(source.clusterer, codes, calibration)
     refit = Refit(source.clusterer, rows, None, size / total)
     null = None if pairwise else null_replication(rows, replication, refit, size, seed, threads)
@@ -193,8 +192,7 @@ def calibrate(
     low, high = min(low, replication.share - widest), max(high, replication.share + widest)
     parts = fit_map(own, close, codes, replication, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(replication.share, own, close, codes, parts)
-    is_lost = above_chance(replication.share, replication.chance) < _INCOHERENT
-    unrelated = is_lost and not source.reproduces and _is_incoherent(rows, codes)
+    unrelated = not source.reproduces and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
@@ -345,7 +343,7 @@ def _warning(source: StandIn, result: Replication) -> str | None:
 
 
 def _is_incoherent(rows: Any, codes: IntArray) -> bool:
-    """Tell whether neighbors share a label hardly more often than by chance."""
+    """Tell whether neighbors share a label no more often than by chance, but for two standard errors."""
     from sklearn.neighbors import NearestNeighbors
 
     inner = np.flatnonzero(codes >= 0)
@@ -361,5 +359,5 @@ def _is_incoherent(rows: Any, codes: IntArray) -> bool:
     near = search.kneighbors(numbers[queries], return_distance=False)
     nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])
     chance = float(((np.bincount(codes) / m) ** 2).sum())
-    error = float(np.sqrt(chance * (1.0 - chance) / queries.size)) / (1.0 - chance)
-    return above_chance(float((codes[nearest] == codes[queries]).mean()), chance) < _INCOHERENT + 2.0 * error
+    error = float(np.sqrt(chance * (1.0 - chance) / queries.size))
+    return float((codes[nearest] == codes[queries]).mean()) < chance + 2.0 * error
