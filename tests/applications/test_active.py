@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import tracemalloc
 import warnings
 
@@ -15,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from allegiance import ActiveKMeans, AffinityScorer
-from allegiance.applications import _active
 from allegiance.applications._active import NearestCenters, fit_to_centers, stability
 
 SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
@@ -123,20 +121,6 @@ class TestSample:
         assert model.stable_fraction_ == pytest.approx(model.n_stable_ / X.shape[0], abs=0.01)
         # Unstable points alone lie between the blobs, and so do their centers.
         assert model.inertia_ < 0.8 * ActiveKMeans(5, stable_fraction=0.0, random_state=0).fit(X).inertia_
-
-
-class TestReproducible:
-    def test_same_seed_same_result_for_any_number_of_threads_and_blocks(self, monkeypatch):
-        X, _ = make_blobs(700, n_features=6, centers=5, cluster_std=3.0, random_state=4)
-        first = ActiveKMeans(5, random_state=7, n_jobs=1).fit(X)
-        monkeypatch.setattr(_active, "BLOCK", 97)
-        second = ActiveKMeans(5, random_state=7, n_jobs=2).fit(X)
-        np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
-        np.testing.assert_array_equal(first.sample_indices_, second.sample_indices_)
-        np.testing.assert_array_equal(first.labels_, second.labels_)
-        other = ActiveKMeans(5, random_state=8).fit(X)
-        assert not np.array_equal(first.sample_indices_, other.sample_indices_)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).predict(X), first.labels_)
 
 
 class TestInput:

@@ -95,21 +95,6 @@ def test_a_function(data):
     np.testing.assert_allclose(ours.locate(new).residual, named.locate(new).residual, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "precomputed"])
-def test_a_row_does_not_depend_on_the_others(data, name):
-    """Nor on the number of threads, nor on having been located by the fit. The same bits where BLAS gives them."""
-    X, codes, new = data
-    if name == "precomputed":
-        X, new = rbf_kernel(X), rbf_kernel(new, X)
-    embedding, fitted = fit_locate(X, codes, 4, name, PARAMS.get(name))
-    position = embedding.locate(new).position
-    scale = np.abs(position).max()
-    for rows in (slice(0, 1), slice(5, 8), slice(100, 150)):
-        np.testing.assert_allclose(embedding.locate(new[rows]).position, position[rows], atol=1e-12 * scale, rtol=0)
-    np.testing.assert_allclose(embedding.locate(new, threads=2).position, position, atol=1e-12 * scale, rtol=0)
-    np.testing.assert_allclose(embedding.locate(X).position, fitted.position, atol=1e-12 * scale, rtol=0)
-
-
 @pytest.mark.parametrize(("k", "offset"), [(1, 0.0), (2, 0.0), (4, 0.0), (4, 1e6)])
 def test_numbering_and_order_of_rows_do_not_turn_the_axes(data, rng, k, offset):
     X, codes, new = data
@@ -245,21 +230,6 @@ def test_all_rows_as_landmarks_are_exact(data):
     embedding = features(X, codes, Kernel("rbf", approximation=Nystroem(gamma=0.2, n_components=300)))
     np.testing.assert_allclose(site_distances(embedding), site_distances(exact), atol=1e-9)
     np.testing.assert_allclose(embedding.locate(X).residual, exact.locate(X).residual, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", APPROXIMATIONS)
-def test_features_of_a_row_follow_from_the_row_and_the_seed(data, name):
-    X, codes, _ = data
-    kernel, params, _ = APPROXIMATIONS[name]
-    kernel = Kernel(kernel, **params, approximation=name)
-    embedding = features(X, codes, kernel, seed=2**60)
-    position = embedding.locate(X).position
-    for rows in (slice(0, 1), slice(7, 11), slice(200, 300)):
-        np.testing.assert_allclose(embedding.locate(X[rows]).position, position[rows], atol=1e-10)
-    np.testing.assert_allclose(embedding.locate(X, threads=2).position, position, atol=1e-10)
-    np.testing.assert_array_equal(features(X, codes, kernel, seed=2**60).positions, embedding.positions)
-    if name != "nystroem":  # of 300 rows it takes all
-        assert not np.allclose(features(X, codes, kernel, seed=1).positions, embedding.positions)
 
 
 def test_a_transformer_of_the_user_keeps_its_own_seed_and_is_left_alone(data):

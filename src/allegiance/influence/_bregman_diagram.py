@@ -23,7 +23,8 @@ _CHUNK = 2**17
 
 def _in_domain(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless sites lie where the divergence is defined; without axes coordinates are the user's."""
-    low, high = sizes.kinds[parts["divergence"]["kind"]].cls.domain
+    divergence: Any = sizes.kinds[parts["divergence"]["kind"]].cls
+    low, high = divergence.domain
     for name in ("sites", "origin"):
         if not ((parts[name] > low) & (parts[name] < high)).all():
             raise ValueError(f"{name} lies outside the domain of the divergence.")
