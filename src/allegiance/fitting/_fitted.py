@@ -115,11 +115,11 @@ class Fitted:
         codes = np.empty(n, np.int64)
         for start in range(0, n, _PART):
             part = slice(start, min(start + _PART, n))
-            some = X.iloc[part] if hasattr(X, "iloc") else X[part]
-            if precision is not None and isinstance(some, np.ndarray):
-                some = some.astype(precision, copy=False)
+            batch = X.iloc[part] if hasattr(X, "iloc") else X[part]
+            if precision is not None and isinstance(batch, np.ndarray):
+                batch = batch.astype(precision, copy=False)
             # Clusters without training members have no representative, so their points are scored as noise.
-            codes[part] = Labels.of(clusterer.predict(some), part.stop - start).codes(self.classes, unknown=NOISE)
+            codes[part] = Labels.of(clusterer.predict(batch), part.stop - start).codes(self.classes, unknown=NOISE)
         return codes
 
     def codes_of(self, points: PreparedInput, located: Located) -> IntArray:
@@ -164,11 +164,11 @@ class Fitted:
         parts = []
         for start in range(0, max(n, 1), size):
             started = time.perf_counter()
-            some = slice(start, start + size)
+            rows = slice(start, start + size)
             part = points
             if n > size:
                 part = PreparedInput(
-                    points.rows[some], None if points.codes is None else points.codes[some], points.frame
+                    points.rows[rows], None if points.codes is None else points.codes[rows], points.frame
                 )
             located = self.locate(part.rows)
             parts.append(self.score_located(located, self.codes_of(part, located), points.frame, started, top=top))
@@ -190,7 +190,7 @@ class Fitted:
             }
         else:
             blocks = measure_blocks(self.engine, self.tessellation, located.position, settings)
-            estimates = _largest(blocks, codes, self.classes, min(top, self.classes.size))
+            estimates = _largest_affinities(blocks, codes, self.classes, min(top, self.classes.size))
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
@@ -250,17 +250,19 @@ def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> I
     return nearest
 
 
-def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int) -> dict[str, Any]:
+def _largest_affinities(
+    blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int
+) -> dict[str, Any]:
     """Return the ``top`` largest affinities that a fitted object measures, the same numbers as in a full result."""
     n = codes.size
     cluster, shares, errors = np.empty((n, top), np.int64), np.empty((n, top)), np.empty((n, top))
     engines, empty = np.empty(n, np.uint8), np.empty(n, dtype=bool)
     ranks = [Ranks.of(np.empty((0, classes.size)), np.empty((0, classes.size)), codes[:0])]
     for rows, part in blocks:
-        rest, every = part.affinity.copy(), np.arange(part.affinity.shape[0])
+        remaining, numbers = part.affinity.copy(), np.arange(part.affinity.shape[0])
         for rank in range(top):  # faster than sorting rows
-            cluster[rows, rank] = rest.argmax(axis=1)
-            rest[every, cluster[rows, rank]] = -1.0
+            cluster[rows, rank] = remaining.argmax(axis=1)
+            remaining[numbers, cluster[rows, rank]] = -1.0
         shares[rows] = np.take_along_axis(part.affinity, cluster[rows], axis=1)
         errors[rows] = np.take_along_axis(part.standard_error, cluster[rows], axis=1)
         engines[rows], empty[rows] = part.engine, part.empty_cell
