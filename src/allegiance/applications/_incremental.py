@@ -39,7 +39,7 @@ _LEAST_GAIN = 1e-9
 
 
 class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
-    """Cluster a stream of batches: absorb stable points into centroids and counts, let the others wait.
+    """Cluster a stream of batches: absorb stable points into centroids and counts; the remaining points wait.
 
     Each batch goes through three steps. First, if giving one cluster up and founding another among the current rows
     lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their

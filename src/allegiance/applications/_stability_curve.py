@@ -289,7 +289,7 @@ def stability_curve(
     calibration.check()
     fewer = Calibration(max(n_resamples // 2, 2))
     if draws < 2:
-        raise ValueError("n_references must be at least 2: one draw says nothing about chance.")
+        raise ValueError("n_references must be at least 2: a single one does not show the spread of chance.")
     seed, threads = resolve_seed(random_state), effective_threads(check_jobs(n_jobs))
     name, make = _maker(clusterer, param)
     rows = dense_rows(X)

@@ -313,7 +313,7 @@ def _kl(y: FloatArray, c: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bregman(BregmanInfluence):
-    """A divergence of your own, from a strictly convex function phi, its gradient and the inverse of the gradient.
+    """A custom divergence, from a strictly convex function phi, its gradient and the inverse of the gradient.
 
     All are checked when they are used, by finite differences and at pairs of points. The functions must treat each row
     by itself. To be pickled with an estimator they must be importable, so no lambdas.

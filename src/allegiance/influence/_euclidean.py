@@ -89,7 +89,7 @@ class Within(Influence):
 @INFLUENCES.register("mahalanobis")
 @dataclass(frozen=True, eq=False, repr=False)
 class Mahalanobis(Influence):
-    """Mahalanobis distance with a covariance of your own.
+    """Mahalanobis distance with a covariance matrix that you pass.
 
     Parameters
     ----------

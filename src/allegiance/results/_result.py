@@ -316,8 +316,10 @@ class AffinityResult(CardMixin):
 
     def _review_rows(self, n: int) -> list[dict[str, Any]]:
         """Return the first labels to review that are not firm, one dict per label."""
-        rows = review_rows(self._ranking, None)
-        rows = rows[self._verdicts[rows] != FIRM][:n]
+        rows = np.flatnonzero((self._verdicts != FIRM) & ~np.isnan(self._ranking))
+        if rows.size > n:  # without sorting them all
+            rows = rows[self._ranking[rows] <= np.partition(self._ranking[rows], n - 1)[n - 1]]
+        rows = rows[review_rows(self._ranking[rows], n)]
         columns = self._review_columns(rows)
         names = [self._frame_like.row_name(row) for row in rows.tolist()]
         lines = zip(names, *(column.tolist() for column in columns.values()), strict=True)
