@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -149,27 +148,3 @@ class TestInput:
         with pytest.warns(ConvergenceWarning, match="only 2 of n_clusters=3"):
             model = ActiveKMeans(3, random_state=0).fit(X)
         assert model.inertia_ == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
-    # An array (n, k) of floats would take 8 n k = 19 MB, and the scorer makes two of them and more.
-    n, k = 60_000, 40
-    X = (rng.normal(size=(k, 3)) * 10)[rng.integers(k, size=n)] + rng.normal(size=(n, 3))
-    seeds = X[:k].copy()
-    centers = NearestCenters.of(seeds, 1)
-
-    def work(rows):
-        actual = stability(fit_to_centers(seeds, rows[centers.extreme_rows(rows)], 0, 1), rows)
-        centers.assign(rows)
-        return actual
-
-    work(X[:100])
-    peaks = []
-    for size in (n // 2, n):
-        tracemalloc.start()
-        work(X[:size])
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    # A point has some twenty numbers: ranks and their errors, owner, nearest center, distances.
-    assert peaks[1] - peaks[0] < 24 * 8 * (n // 2)

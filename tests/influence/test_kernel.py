@@ -1,6 +1,5 @@
 """The span of cluster means in the feature space of a kernel, exact and approximated."""
 
-import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -258,23 +257,3 @@ def test_a_transformer_of_the_user_keeps_its_own_seed_and_is_left_alone(data):
 def test_approximations_that_do_not_make_sense(kernel, settings, kind, message):
     with pytest.raises(kind, match=message):
         Kernel(kernel, **settings).check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("work", "most"),
-    [
-        (lambda X, codes: fit_locate(X, codes, 4, "rbf", threads=2), 100e6),
-        (lambda X, codes: features(X, codes, Kernel("rbf", approximation="fourier")).locate(X), 40e6),
-    ],
-    ids=["kernel values would take 3.2 GB", "features would take 80 MB"],
-)
-def test_memory_of_many_rows(rng, work, most):
-    X, codes = rng.normal(size=(20_000, 5)), np.arange(20_000) % 4
-    tracemalloc.start()
-    try:
-        work(X, codes)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < most
