@@ -195,7 +195,7 @@ class Fitted:
             label=labels_of(codes, self.classes),
             classes=self.classes,
             _residual=located.residual,
-            _measurement=self.measurement(started),
+            _measurement=replace(self.measurement, seconds=time.perf_counter() - started),
             _codes=codes,
             _distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
             _members=self.members,
@@ -209,8 +209,9 @@ class Fitted:
         located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
 
-    def measurement(self, started: float) -> Measurement:
-        """Return the settings with which the fitted object measures, for the record."""
+    @cached_property
+    def measurement(self) -> Measurement:
+        """The settings with which the fitted object measures, for the record."""
         specification = self.specification
         return Measurement(
             influence=specification.describe_influence(),
@@ -220,7 +221,7 @@ class Fitted:
             seed=specification.settings.seed,
             dim=self.tessellation.dim,
             n_features=self.columns.n_prepared,
-            seconds=time.perf_counter() - started,
+            seconds=0.0,
         )
 
     def warn_if_imprecise(self, imprecise: int, n_points: int) -> None:
