@@ -12,7 +12,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance import AffinityScorer, Calibration, affinity, trust
+from allegiance import AffinityScorer, Calibration, trust
 from allegiance.domains import Box, Polytope
 from allegiance.engines import Auto, Exact, HitAndRun, SharedSamples
 from allegiance.influence import KL, ItakuraSaito, Kernel, Weights
@@ -165,11 +165,7 @@ EVERYTHING = BAD_DATA + BAD_LABELS + BAD_CENTERS + BAD_SETTINGS + CANNOT_SERVE
 
 @pytest.mark.parametrize(("kind", "name", "X", "labels", "settings"), EVERYTHING)
 class TestNamesTheArgument:
-    def test_in_the_function(self, kind, name, X, labels, settings):
-        with pytest.raises(kind, match=rf"\b{name}\b"):
-            affinity(X, labels, **settings)
-
-    def test_in_the_estimator_which_stays_unfitted(self, kind, name, X, labels, settings):
+    def test_and_the_estimator_stays_unfitted(self, kind, name, X, labels, settings):
         scorer = AffinityScorer(**settings)
         with pytest.raises(kind, match=rf"\b{name}\b"):
             scorer.fit(X, labels)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import multiprocessing
-import pickle
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -29,8 +24,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allegiance import AffinityResult, AffinityScorer
-from allegiance.domains import Polytope
-from allegiance.engines import ENGINES
 from allegiance.influence import KL, Weights
 from scenes import euclidean
 
@@ -82,42 +75,6 @@ class HasArray:
         return np.array(self._values, dtype=dtype)
 
 
-#: One scene for every engine, both with the user's own axes (d = r) and reduced (d > r).
-SCENES: dict[str, dict[str, Any]] = {
-    "one dimension": {"d": 1, "k": 4, "engines": {"exact"}},
-    "exact": {"d": 2, "k": 5, "engines": {"exact"}},
-    "exact, reduced": {"d": 7, "k": 4, "engines": {"exact"}},
-    "shared": {"d": 5, "k": 9, "engines": {"shared"}, "calibration": 2},
-    "shared, reduced": {"d": 20, "k": 8, "engines": {"shared"}},
-    "shared in a ball": {"d": 3, "k": 6, "domain": "ball", "engines": {"shared"}},
-    "walk": {"d": 3, "k": 6, "engine": "hit-and-run", "engines": {"hit-and-run"}},
-    "walk, reduced": {"d": 9, "k": 4, "engine": "hit-and-run", "engines": {"hit-and-run"}},
-    "walk in a ball": {"d": 4, "k": 3, "domain": "ball", "engine": "hit-and-run", "engines": {"hit-and-run"}},
-    "whole plane": {"d": 2, "k": 6, "domain": "space", "engines": {"exact"}},
-    "whole space, simplex": {"d": 6, "k": 5, "domain": "space", "engines": {"closed-form", "shared"}},
-    "whole space, walk": {"d": 5, "k": 9, "domain": "space", "engines": {"hit-and-run", "shared"}},
-    "own region": {"d": 2, "k": 4, "domain": Polytope.box([-20, -20], [20, 20]), "engines": {"exact"}},
-}
-
-
-def scene(name: str, **changes: Any) -> tuple[AffinityScorer, np.ndarray]:
-    """Return a fitted scorer and points to score: some of the fit, some near the middle, the last one far off."""
-    settings = {"eps": 0.2, "random_state": 3, **SCENES[name], **changes}
-    del settings["engines"]
-    settings["engine"] = ENGINES[settings.get("engine", "auto")](max_samples=100_000)
-    X, labels = blobs(120, settings.pop("d"), settings.pop("k"))
-    scorer = Scorer(**settings).fit(X, labels)
-    inner = scorer.cluster_centers_.mean(axis=0) + 0.1 * (X[:66] - X.mean(axis=0))
-    return scorer, np.concatenate([X[:66], inner, 30.0 * X[-1:]])
-
-
-#: Every day one scene that is exact and one that is sampled; all in the slow run.
-each_scene = pytest.mark.parametrize(
-    "name",
-    [name if name in ("exact, reduced", "shared") else pytest.param(name, marks=pytest.mark.slow) for name in SCENES],
-)
-
-
 class TestAmongEstimators:
     def test_scores_after_a_scaler(self):
         pipeline = make_pipeline(StandardScaler(), Scorer(kmeans(), random_state=0))
@@ -132,11 +89,6 @@ class TestAmongEstimators:
         species = load_iris().target
         scorer = Scorer(kmeans(), random_state=0).fit(IRIS, species)
         np.testing.assert_array_equal(scorer.labels_, kmeans().fit(IRIS).labels_)
-
-    @pytest.mark.parametrize("inner", [kmeans().fit(IRIS[::2]), AgglomerativeClustering(3).fit(IRIS)])
-    def test_fitted_estimator_is_kept_when_frozen(self, inner):
-        expected = inner.predict(IRIS) if hasattr(inner, "predict") else inner.labels_
-        np.testing.assert_array_equal(Scorer(FrozenEstimator(inner)).fit(IRIS).labels_, expected)
 
     @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
     def test_frozen_estimator_sees_the_names_of_its_columns(self, library):
@@ -200,16 +152,6 @@ class TestAmongEstimators:
         assert list(scorer.get_feature_names_out()) == names
         assert list(scorer.feature_names_in_) == ["x0", "x1", "x2", "x3"]
 
-    def test_output_is_named_by_the_labels(self):
-        X, codes = blobs(60, 2, 3)
-        names = np.array(["B cell", "T cell 10", "T cell 2"])
-        scorer = Scorer().set_output(transform="pandas").fit(X, names[codes])
-        expected = ["affinity_B cell", "affinity_T cell 10", "affinity_T cell 2"]
-        assert list(scorer.transform(X).columns) == expected
-        assert scorer.get_feature_names_out(["ignored", "too"]).tolist() == expected
-        pipeline = make_pipeline(StandardScaler(), scorer).set_output(transform="polars")
-        assert pipeline.fit(X, names[codes]).transform(X).columns == expected
-
 
 class TestMetadataRouting:
     WEIGHT = np.where(np.arange(150) < 75, 1.0, 0.0)
@@ -270,15 +212,6 @@ class TestLabels:
             names[code] for code in plain.frame(details=True)["owner"]
         ]
         assert result.rival.tolist() == [names[code] for code in plain.rival]
-
-    def test_predict_speaks_the_users_language(self):
-        X, codes = blobs(90, 2, 3)
-        names = np.array(["ant", "bee", "cat"])
-        scorer = Scorer().fit(X, names[codes])
-        centers = np.array([X[codes == i].mean(axis=0) for i in range(3)])
-        nearest = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
-        np.testing.assert_array_equal(scorer.predict(X), names[nearest])
-        np.testing.assert_array_equal(scorer.fit_predict(X, names[codes]), names[codes])
 
     def test_noise_is_scored_but_is_no_cluster(self):
         X, codes = blobs(90, 2, 3)
@@ -346,18 +279,6 @@ class TestMethodsAgree:
         else:
             np.testing.assert_array_equal(scorer.predict(IRIS), scorer.labels_)
 
-    def test_function_is_the_estimator_in_one_call(self):
-        X, labels = blobs(80, 6, 9)
-        settings = {"eps": 0.1, "domain": "ball", "random_state": 5}
-        assert_same(euclidean(X, labels, **settings), Scorer(**settings).fit_affinity(X, labels))
-
-    @each_scene
-    def test_fit_transform_is_fit_then_transform(self, name):
-        scorer, _ = scene(name)
-        X, labels = blobs(120, SCENES[name]["d"], SCENES[name]["k"])
-        scorer.fit(X, labels)
-        np.testing.assert_array_equal(clone(scorer).fit_transform(X, labels), scorer.transform(X))
-
 
 KINDS: dict[str, Callable[[np.ndarray], Any]] = {
     "list": np.ndarray.tolist,
@@ -376,19 +297,17 @@ KINDS: dict[str, Callable[[np.ndarray], Any]] = {
 
 class TestKindsOfInput:
     @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("name", ["exact", "exact, reduced", "shared, reduced"])
-    def test_same_numbers_from_any_container(self, name, kind):
-        X, labels = blobs(100, SCENES[name]["d"], SCENES[name]["k"])
+    @pytest.mark.parametrize(("d", "k"), [(2, 5), (7, 4), (20, 8)])
+    def test_same_numbers_from_any_container(self, d, k, kind):
+        X, labels = blobs(100, d, k)
         X = X.astype(np.float32).astype(np.float64)  # numbers that single precision holds too
         settings = {"eps": 0.1, "random_state": 0}
         assert_same(euclidean(KINDS[kind](X), labels, **settings), euclidean(X, labels, **settings))
 
     @pytest.mark.parametrize("matrix", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array])
-    @pytest.mark.parametrize(
-        ("name", "tolerance"), [("exact", 1e-11), ("exact, reduced", 1e-11), ("shared, reduced", 0.01)]
-    )
-    def test_same_numbers_from_sparse_matrices(self, name, tolerance, matrix):
-        X, labels = blobs(100, SCENES[name]["d"], SCENES[name]["k"])
+    @pytest.mark.parametrize(("d", "k", "tolerance"), [(2, 5, 1e-11), (7, 4, 1e-11), (20, 8, 0.01)])
+    def test_same_numbers_from_sparse_matrices(self, d, k, tolerance, matrix):
+        X, labels = blobs(100, d, k)
         X[np.abs(X) < 3] = 0.0
         dense = euclidean(X, labels, eps=0.1, random_state=0)
         sparse = euclidean(matrix(X), labels, eps=0.1, random_state=0)
@@ -453,132 +372,6 @@ class TestRandomState:
         after = np.random.get_state()  # noqa: NPY002
         np.testing.assert_array_equal(after[1], before[1])
         assert after[2] == before[2]
-
-
-class TestPersistence:
-    @staticmethod
-    def through_pickle(value: Any) -> Any:
-        return pickle.loads(pickle.dumps(value))
-
-    @staticmethod
-    def through_joblib(value: Any) -> Any:
-        file = io.BytesIO()
-        joblib.dump(value, file)
-        file.seek(0)
-        return joblib.load(file)
-
-    @each_scene
-    def test_same_scores_to_the_last_bit(self, name):
-        scorer, points = scene(name)
-        before_use = self.through_pickle(scorer), self.through_joblib(scorer)
-        expected = scorer.affinity(points)
-        after_use = self.through_pickle(scorer), self.through_joblib(scorer)
-        for copy in (*before_use, *after_use):
-            assert_same(copy.affinity(points), expected)
-
-    def test_mapped_from_disk_read_only(self, tmp_path):
-        scorer, points = scene("shared, reduced")
-        joblib.dump(scorer, tmp_path / "scorer")
-        assert_same(joblib.load(tmp_path / "scorer", mmap_mode="r").affinity(points), scorer.affinity(points))
-
-    def test_a_pickle_does_not_carry_samples(self):
-        scorer, points = scene("shared, reduced")
-        before = len(pickle.dumps(scorer))
-        scorer.affinity(points)
-        assert len(pickle.dumps(scorer)) < before + 10_000
-
-    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-    def test_result_survives_with_its_kind_of_frame(self, library):
-        X, labels = blobs(30, 2, 3)
-        frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1]})
-        result = euclidean(frame, labels, calibration=2, top=2)
-        copy = self.through_pickle(result)
-        assert_same(copy, result)
-        np.testing.assert_array_equal(copy.trust, result.trust)
-        assert isinstance(copy.frame(), library.DataFrame)
-        assert copy.frame(details=True).equals(result.frame(details=True))
-        assert repr(copy) == repr(result)
-
-
-class TestSplitting:
-    """Results, with trust, are the same to the last bit however rows are cut over calls, threads and processes."""
-
-    @staticmethod
-    def assert_pieces(pieces: list[AffinityResult], whole: AffinityResult) -> None:
-        frames = [piece.frame(details=True) for piece in pieces]
-        assert pd.concat(frames, ignore_index=True).equals(whole.frame(details=True))
-        np.testing.assert_array_equal(np.concatenate([piece.affinity for piece in pieces]), whole.affinity)
-
-    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    @each_scene
-    def test_chunks_of_rows(self, name, dtype):
-        scorer, points = scene(name)
-        points = points.astype(dtype)
-        whole = scorer.affinity(points)
-        assert SCENES[name]["engines"] <= set(whole.frame(details=True)["engine"]), "the engines the scene is here for"
-        n = len(points)
-        for cuts in ([1, 2, 4, 7, n // 2 + 2, n // 2 + 3, n - 2], [n // 3 - 1, 2 * n // 3], [n - 1]):
-            self.assert_pieces([scorer.affinity(part) for part in np.split(points, cuts)], whole)
-        order = np.random.default_rng(0).permutation(n)
-        shuffled, expected = scorer.affinity(points[order]), whole.frame(details=True).iloc[order]
-        assert shuffled.frame(details=True).equals(expected.reset_index(drop=True))
-
-    def test_chunks_of_a_sparse_matrix(self):
-        scorer, points = scene("shared, reduced")
-        points = sp.csr_array(points)
-        pieces = [scorer.affinity(part) for part in (points[:1], points[1:70], points[70:])]
-        self.assert_pieces(pieces, scorer.affinity(points))
-
-    @each_scene
-    def test_number_of_threads(self, name):
-        one, points = scene(name, n_jobs=1)
-        expected = one.affinity(points)
-        for n_jobs in (2, -1):
-            other, _ = scene(name, n_jobs=n_jobs)
-            assert_same(other.affinity(points), expected)
-
-    @each_scene
-    def test_called_from_a_thread_pool(self, name):
-        scorer, points = scene(name, n_jobs=2)
-        expected = clone(scorer).fit(*blobs(120, SCENES[name]["d"], SCENES[name]["k"])).affinity(points)
-        with ThreadPoolExecutor(4) as pool:
-            for result in pool.map(scorer.affinity, [points] * 8):
-                assert_same(result, expected)
-
-    # Newer Pythons warn of any fork of a process with threads: this is the test that our kernels survive it.
-    @pytest.mark.slow
-    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-    def test_fit_and_called_in_a_forked_process(self):
-        scenes = [scene(name, n_jobs=2) for name in SCENES]
-
-        def work() -> list[np.ndarray]:
-            fitted = euclidean(*blobs(100, 20, 8), n_jobs=2, random_state=0)
-            return [fitted.affinity, *(scorer.affinity(points).affinity for scorer, points in scenes)]
-
-        for name, mine, theirs in zip(["fit", *SCENES], work(), in_a_fork(work), strict=True):
-            np.testing.assert_array_equal(theirs, mine, err_msg=name)
-
-    @pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"])
-    def test_called_through_joblib(self, backend):
-        scorer, points = scene("shared, reduced", n_jobs=2)
-        parts = np.array_split(points, 4)
-        pieces = joblib.Parallel(2, backend=backend)(joblib.delayed(scorer.affinity)(part) for part in parts)
-        self.assert_pieces(pieces, scorer.affinity(points))
-
-
-def in_a_fork(work: Callable[[], Any]) -> Any:
-    """Return what ``work`` gives in a forked copy of this process, which must not hang."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sender.send(work()))
-    child.start()
-    sender.close()
-    try:
-        assert receiver.poll(120), "the forked process hangs"
-        return receiver.recv()
-    finally:
-        child.kill()
-        child.join()
 
 
 @pytest.mark.parametrize("fitted", [np.float32, np.float64])

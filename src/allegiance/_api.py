@@ -49,7 +49,7 @@ def affinity(
         What closeness means, and how important the clusters are. See :class:`AffinityScorer`; the paper's affinity is
         ``influence="euclidean"``.
     representative, domain, engine, eps
-        What stands for a cluster, and how volume is measured. See :class:`AffinityScorer`.
+        The representatives of clusters, and how volume is measured. See :class:`AffinityScorer`.
     calibration
         How trust is calibrated; None for no trust. See :func:`trust`.
     n_jobs, random_state, verbose

@@ -94,7 +94,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     cluster_centers_
         (k, d) representatives of the clusters, in the columns that ``preparation_`` makes; missing for kernels.
     estimator_
-        The fitted clusterer, if one was given.
+        The fitted clusterer, if there is an ``estimator``.
     preparation_
         The fitted transformers that X passes before it is scored, as one pipeline; None if there are none.
     fitted_
@@ -158,7 +158,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         X
             (n, d) data: array, sparse matrix or frame, or a Dask array or frame, whose sums are then computed.
         y
-            (n,) labels of any clustering, -1 for noise; ignored if an ``estimator`` was given.
+            (n,) labels of any clustering, -1 for noise; ignored if there is an ``estimator``.
         **fit_params
             Passed to the estimator by scikit-learn's metadata routing.
         """
@@ -226,12 +226,12 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
         weights = None if specification.calibration is None else specification.calibration.sample_weight
         if has_pipeline(self.estimator):
-            # What columns hold is for the first transformer to judge: names and texts may be right.
+            # The first transformer checks the contents of columns, which may be texts.
             check_table(self, X)
             self.estimator_ = fit_clusterer(estimator, X, routed.estimator.fit, weights)
         else:
             rows = check_rows(self, X, reset=True)
-            # As they came: with the names of their columns, and without what the influence adds.
+            # Unchanged: with the names of their columns, and before the influence prepares them.
             table = X if hasattr(X, "columns") else rows
             self.estimator_ = fit_clusterer(estimator, table, routed.estimator.fit, weights)
         unwrapped = unwrap_estimator(self.estimator_)
@@ -383,7 +383,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """Score Arrow data, such as batches from Spark, DuckDB or Polars. ``docs/distributed.md`` has examples.
 
         Nothing is kept between calls, several threads may call it at once, and the scores equal those of
-        :meth:`affinity` to the last bit, whatever the batches. Needs the extra ``io``.
+        :meth:`affinity` to the last bit for any batches. Needs the extra ``io``.
 
         Parameters
         ----------
@@ -433,7 +433,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return profile_rows(self.fitted_, X, start=start)
 
     def prepare(self) -> Self:
-        """Compile and compute what the scorer needs, so that the first requests of a service do not wait for it.
+        """Compile and compute everything that the scorer needs, so that the first requests of a service are fast.
 
         Points between the representatives are scored, one by one and together. Kernels without representatives in the
         space of X only have their engine built.
@@ -517,7 +517,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return router
 
     def _html_repr(self) -> str:
-        """Return scikit-learn's diagram and, once fitted, what was fitted: for notebooks."""
+        """Return scikit-learn's diagram and, once fitted, a summary of the scorer, for notebooks."""
         diagram: str = estimator_html_repr(self)
         return diagram + fitted_html(self.fitted_) if hasattr(self, "fitted_") else diagram
 

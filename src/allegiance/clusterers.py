@@ -164,7 +164,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         )
 
     def _points(self, X: Any, influence: BregmanInfluence, *, reset: bool) -> FloatArray:
-        """Return X as the clusterer's divergence needs it: float64, smoothed, inside the domain."""
+        """Return X prepared for the clusterer's divergence: float64, smoothed, inside the domain."""
         rows = check_rows(self, X, reset=reset)
         if is_sparse(rows):
             raise TypeError(f"X is sparse, but {type(self).__name__} needs dense X: call X.toarray() first.")
@@ -194,12 +194,12 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
 
 class Clustering(NamedTuple):
-    """Where one start of Lloyd's algorithm ended."""
+    """The result of one start of Lloyd's algorithm."""
 
     labels: IntArray
     """(n,) number of the nearest mean of each row."""
     codes: IntArray
-    """(n,) the clusters whose means these are; those with members come first."""
+    """(n,) the clusters that the means come from; those with members come first."""
     n_filled: int
     """The number of clusters with members."""
     inertia: float
@@ -211,7 +211,7 @@ class Lloyd:
     """Lloyd's algorithm for rows X (n, d) with weights (n,): move rows to the nearest mean until that changes little.
 
     Divergences are D(x ‖ c) = D(x ‖ m) + D(m ‖ c) - <∇phi(c) - ∇phi(m), x - m> with m the mean of the data: the first
-    term is computed once, and the rest is one matrix product.
+    term is computed once, the others are one matrix product.
     """
 
     def __init__(self, model: BregmanKMeans, X: FloatArray, sample_weight: Any, divergence: BregmanInfluence) -> None:
@@ -225,8 +225,8 @@ class Lloyd:
         if not weights.any():
             raise ValueError("sample_weight is zero for every row: nothing is left to cluster.")
         self.X, self.weights, self.divergence = X, weights, divergence
-        # Random choices depend on what is in the rows, not on their order: sorted along a fixed direction, in which
-        # different rows almost surely differ.
+        # Random choices depend on the contents of the rows, not on their order: rows are sorted along a fixed
+        # direction, in which different rows almost surely differ.
         direction: FloatArray = stream(0, X.shape[1]).standard_normal((X.shape[1],))
         self.order = np.argsort(row_dots(X, direction), kind="stable")
         self.mean = weights @ X / weights.sum()
@@ -274,10 +274,10 @@ class Lloyd:
             present = np.unique(codes[self.weights > 0])
             away = self.from_centers(self.means(codes, present))
             nearest = away.argmin(axis=1)
-            own = away[rows, nearest]
-            inertia = float(self.weights @ own)
+            divergences = away[rows, nearest]
+            inertia = float(self.weights @ divergences)
             labels = present[nearest]
-            filled = self._without_empty(labels, own)
+            filled = self._without_empty(labels, divergences)
             # Clusters with members come first, so that a label is the number of a mean.
             run = Clustering(nearest, np.searchsorted(present, codes), present.size, inertia, n_iter)
             if (filled == codes).all() or (filled is labels and before - inertia <= self.tol * inertia):
@@ -419,9 +419,9 @@ class Leiden(ClusterMixin, BaseEstimator):
         n = rows.shape[0]
         k = min(self.n_neighbors, n)
         distances, neighbors = NearestNeighbors(n_neighbors=k, metric=self.metric).fit(rows).kneighbors(rows)
-        own = neighbors == np.arange(n)[:, None]
+        is_self = neighbors == np.arange(n)[:, None]
         distances = distances.astype(np.float64)
-        nearest = np.where((distances > 0) & ~own, distances, np.inf).min(axis=1, keepdims=True)
+        nearest = np.where((distances > 0) & ~is_self, distances, np.inf).min(axis=1, keepdims=True)
         nearest = np.where(np.isfinite(nearest), nearest, 0.0)
         beyond = np.maximum(distances[:, 1:] - nearest, 0.0)
         low, scale, high = np.zeros((n, 1)), np.ones((n, 1)), np.full((n, 1), np.inf)
@@ -431,7 +431,8 @@ class Leiden(ClusterMixin, BaseEstimator):
             scale = np.where(np.isinf(high), 2.0 * scale, (low + high) / 2.0)
         means = distances.mean(axis=1, keepdims=True)
         scale = np.maximum(scale, 1e-3 * np.where(nearest > 0, means, distances.mean()))
-        weights = np.where(own, 0.0, np.exp(-np.maximum(distances - nearest, 0.0) / np.where(scale > 0, scale, 1.0)))
+        decay = np.exp(-np.maximum(distances - nearest, 0.0) / np.where(scale > 0, scale, 1.0))
+        weights = np.where(is_self, 0.0, decay)
         one_way = sp.csr_array((weights.ravel(), neighbors.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
         return sp.coo_array(one_way + one_way.T - one_way * one_way.T)
 

@@ -1,4 +1,4 @@
-"""The region in which influence is measured."""
+"""Domains and regions: where volume is measured."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Ball", "Box", "Polytope", "Space"]
 
 
 class Extent(NamedTuple):
-    """How far points reach."""
+    """The extent of points."""
 
     lower: FloatArray
     """(r,) smallest coordinates."""
     upper: FloatArray
     """(r,) largest coordinates."""
     squared_radius: float
-    """Largest squared distance from the mean of the sites; 0 where it was not asked for."""
+    """Largest squared distance from the mean of the sites; 0 if no domain needs it."""
 
     @classmethod
     def of(cls, diagram: Diagram, position: FloatArray, *, radius: bool) -> Extent:
@@ -45,18 +45,18 @@ class Extent(NamedTuple):
 
 
 class Domain(Parameters, ABC):
-    """Where volume is measured: the base of ``Box``, ``Ball``, ``Space`` and ``Polytope``.
+    """The domain in which volume is measured: the base of ``Box``, ``Ball``, ``Space`` and ``Polytope``.
 
     A new kind is one class with :meth:`region`, registered with ``@DOMAINS.register("name")``.
     """
 
-    #: Whether it is given in the coordinates of X, so that the space must not be reduced to the span of the sites.
+    #: Whether it is defined in the coordinates of X, so that the space must not be reduced to the span of the sites.
     keeps_axes: ClassVar[bool] = False
     #: Whether it needs ``Extent.squared_radius``.
     needs_radius: ClassVar[bool] = False
 
     def check_with(self, influence: Influence) -> None:
-        """Raise ValueError if the domain cannot go with a kind of influence."""
+        """Raise ValueError if the domain does not support a kind of influence."""
 
     @abstractmethod
     def region(self, diagram: Diagram, extent: Extent) -> Region:
@@ -64,16 +64,16 @@ class Domain(Parameters, ABC):
 
 
 def finite_bounds(diagram: Diagram) -> tuple[FloatArray, FloatArray] | None:
-    """Return the limits (r,) outside which the functions of a diagram mean nothing; None if there are none."""
+    """Return the limits (r,) of a diagram's functions, where domains must end; None if there are none."""
     return diagram.bounds if np.isfinite(diagram.bounds).any() else None
 
 
 DOMAINS: Registry[Domain] = Registry("domain", Domain, first="box")
 
 
-#: Points drawn at a time where some of them must be thrown away.
+#: Points drawn at a time where some of them are rejected.
 _DRAW = 8192
-#: Share of points kept below which drawing and throwing away is hopeless.
+#: Share of accepted points below which rejection sampling is hopeless.
 _MIN_ACCEPTANCE = 1e-3
 #: A wall farther than this on the wrong side of the cube [-1, 1]^r leaves nothing of it.
 _FAR = 1e6
@@ -95,7 +95,7 @@ class Region:
 
     It is {z: |z_c| <= half_width, |z| <= radius, walls z <= wall_offsets}, with unit normals as rows of ``walls``. Any
     of the three may be absent (inf, inf, no row); if all are, the region is the whole space. Bounded regions lie inside
-    the cube [-1, 1]^r. ``name`` is what users call the domain it comes from.
+    the cube [-1, 1]^r. ``name`` is the name of its domain.
     """
 
     name: str
@@ -227,7 +227,7 @@ def _no_walls(r: int) -> tuple[FloatArray, FloatArray]:
     return np.empty((0, r)), np.empty(0)
 
 
-#: Margins from here on leave too few digits for what is inside. Cells that no wall cuts are those of domain='space'.
+#: Wider margins leave too few digits for the inside. Cells that no wall cuts are those of domain='space'.
 _WIDEST = 1e12
 
 

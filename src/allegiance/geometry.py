@@ -48,10 +48,10 @@ def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *,
     Qhull intersects the half-spaces around the center of the largest inscribed ball and triangulates the hull of the
     vertices; every facet that does not touch the first vertex forms one simplex with it. A cell without interior
     gives no simplex. Facets with many corners may come out of Qhull with overlapping simplices; ``joggle`` avoids that
-    by a random perturbation while the facets are found, at the price of more simplices.
+    by a random perturbation while the facets are computed, at the price of more simplices.
 
-    TooManySimplicesError, told from the number of vertices, if about more than ``max_simplices`` would be needed;
-    ArithmeticError if Qhull finds the cell too thin or too narrow for its arithmetic.
+    Raise TooManySimplicesError if the number of vertices implies more than about ``max_simplices``, and
+    ArithmeticError if the cell is too thin or too narrow for Qhull.
     """
     r = normals.shape[1]
     if r == 1:
@@ -73,6 +73,7 @@ def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *,
 
 
 def _interval(normals: FloatArray, offsets: FloatArray) -> Triangulation:
+    """Return the polytope {y: normals y <= offsets} on a line as one simplex."""
     right = normals[:, 0] > 0
     low = (offsets[~right] / normals[~right, 0]).max()
     high = (offsets[right] / normals[right, 0]).min()
@@ -89,7 +90,7 @@ def _star(points: FloatArray, joggle: bool) -> Triangulation:
         try:
             hull = ConvexHull(points, qhull_options="QJ")
         except QhullError as error:
-            raise ArithmeticError(f"Qhull found no hull of a cell: {_first_line(error)}") from error
+            raise ArithmeticError(f"Qhull could not compute the hull of a cell: {_first_line(error)}") from error
     used, facets = np.unique(hull.simplices, return_inverse=True)
     facets = facets.reshape(hull.simplices.shape).astype(np.int32)
     vertices = np.asarray(points)[used]
@@ -166,8 +167,8 @@ def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
     """Find the largest ball inside {y : A y <= b}, A (m, d) and b (m,); return its center (d,) and radius.
 
     The radius is the least distance from the center to a facet. It is zero if the polytope is flat, up to rounding, and
-    negative if it is empty: every half-space must move out by that much to give it a point; ``-inf`` if a row such as
-    0 <= -1 can never hold. A polytope with arbitrarily large balls gets a finite one.
+    negative if it is empty: every half-space must move out by its absolute value to contain a point; ``-inf`` if a row
+    such as 0 <= -1 can never hold. A polytope with arbitrarily large balls gets a finite one.
 
     Notes
     -----
@@ -208,10 +209,10 @@ def _least_slack(normals: FloatArray, offsets: FloatArray, point: FloatArray) ->
 
 
 def is_bounded(A: ArrayLike) -> bool:
-    """Tell whether {y : A y <= b} is bounded for every b, that is, whether only v = 0 has A v <= 0, for A (m, d).
+    """Return whether {y : A y <= b} is bounded for every b, that is, whether only v = 0 has A v <= 0, for A (m, d).
 
-    True exactly when A has rank d and some strictly positive combination of its rows is zero. Both are asked of an
-    orthonormal basis of the column space of A, so skewness does not matter.
+    True exactly when A has rank d and some strictly positive combination of its rows is zero. Both are checked
+    in an orthonormal basis of the column space of A, so skewness does not matter.
     """
     normals, _ = unit_rows(A)
     m, d = normals.shape
@@ -229,7 +230,7 @@ def bounding_box(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the corners (d,) of the smallest axis-parallel box around {y : A y <= b}, A (m, d) and b (m,)."""
     normals, offsets = unit_rows(A, b)
     center = _inner_point(normals, offsets, flat=True)
-    # Seen from a point inside, zero is feasible whatever the rounding, also when the polytope is flat.
+    # Relative to a point inside, zero is feasible despite rounding, also if the polytope is flat.
     slack = np.maximum(offsets - normals @ center, 0.0)
     size = float(slack.max()) or 1.0
     low, high = center.copy(), center.copy()
@@ -237,13 +238,15 @@ def bounding_box(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
         for side, sign in ((low, 1.0), (high, -1.0)):
             status, corner = _solve(sign * toward, (None, None), A_ub=normals, b_ub=slack / size)
             if status != 0:
-                raise ValueError(f"The extent of coordinate {axis} of A y <= b was not found: rescale the coordinates.")
+                raise ValueError(
+                    f"The extent of coordinate {axis} of A y <= b could not be computed: rescale the coordinates."
+                )
             side[axis] += size * corner[axis]
     return low, high
 
 
 def _inner_point(normals: FloatArray, offsets: FloatArray, *, flat: bool = False) -> FloatArray:
-    """Return the center (d,) of the largest ball inside a bounded polytope, or say why there is none."""
+    """Return the center (d,) of the largest ball inside a bounded polytope, ValueError if there is none."""
     center, radius = chebyshev_center(normals, offsets)
     if radius < 0:
         raise ValueError("A y <= b has no solution: the polytope is empty. Check the signs of A and b.")
@@ -281,7 +284,7 @@ class Hull:
             self._facets = ConvexHull(self._points).equations
 
     def contains(self, points: FloatArray) -> BoolArray:
-        """Tell which rows (n, r) lie inside."""
+        """Return which rows (n, r) lie inside the hull."""
         points = (points - self._center) / self._size
         if self._facets is None:
             return np.array([self._is_combination(point) for point in points], dtype=bool)
@@ -291,6 +294,7 @@ class Hull:
         return inside
 
     def _is_combination(self, point: FloatArray) -> bool:
+        """Return whether a point is a convex combination of the points of the hull."""
         # A little farther out than the point itself, so that the boundary is outside here too.
         system = np.vstack([self._points.T, np.ones(self._points.shape[0])])
         target = np.append(point * (1.0 + _ROUNDING), 1.0)
@@ -302,8 +306,8 @@ Directions = Literal["random", "coordinate"]
 #: Numbers in one block of products A @ direction: small enough for the cache, large enough to hide the call.
 _BLOCK_ENTRIES = 2**15
 
-#: Rounding stops when the sample covariance has at most this condition number; below the second number, what
-#: is left may be the noise of a short walk, and the next one is twice as long.
+#: Rounding stops when the sample covariance has at most this condition number; below the second number, the
+#: remainder may be the noise of a short walk, and the next one is twice as long.
 _ISOTROPIC_CONDITION = 3.0
 _NEARLY_ISOTROPIC_CONDITION = 100.0
 _MAX_ROUNDS = 40
@@ -384,8 +388,8 @@ def sample_polytope(
 def _round(normals: FloatArray, offsets: FloatArray, origin: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     """Find coordinates z, with y = origin + transform @ z, in which the polytope is nearly isotropic.
 
-    Each round walks from the origin and makes the covariance of what it saw the new unit of length. A round
-    sees no further than it walks, some hundred times the least width, so a very long polytope takes several.
+    Each round walks from the origin and makes the covariance of its points the new unit of length. A round
+    reaches about a hundred times the least width, so a very long polytope takes several.
     They go along the axes, which needs fewer and cheaper steps here than random directions. Return the last point
     reached, and the transform (d, d).
     """

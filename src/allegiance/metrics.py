@@ -59,9 +59,9 @@ def lift_emd(
     It is a metric: symmetric, no more by way of a third clustering, and 0 only between equal partitions, with these
     limits. Rows of X that coincide have the same place, and clusters that differ in exchanged copies are the same. Soft
     clusters whose memberships are proportional have the same lift, so that splitting a cluster in proportion changes
-    nothing. Distances come from squares: those below 1e-7 cannot be told from 0. With a function as kernel it is a
-    metric if the kernel tells all distributions apart (is characteristic), as "rbf" and "laplacian" do; with
-    "nystroem" lifts that differ only outside the span of the chosen rows are the same.
+    nothing. Distances come from squares: those below 1e-7 are indistinguishable from 0. With a function as kernel, it
+    is a metric if the kernel distinguishes all distributions (is characteristic), as "rbf" and "laplacian" do; with
+    "nystroem", lifts that differ only outside the span of the chosen rows are the same.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Pool(NamedTuple):
         stacked = sp.csc_array(sp.hstack(memberships, format="csc"))
         stacked.sort_indices()
         for partition in memberships:
-            first = sum(each.size for each in numbers)
+            first = sum(column.size for column in numbers)
             numbers.append(np.empty(partition.shape[1], dtype=np.int64))
             for i in range(partition.shape[1]):
                 part = slice(stacked.indptr[first + i], stacked.indptr[first + i + 1])
@@ -220,7 +220,7 @@ class Pool(NamedTuple):
 
 
 def lift_kernel(kernel: Any, X: Rows) -> Kernel:
-    """Return the kernel that lifts clusters, with a bandwidth chosen by the rows of X (n, d) if none is given."""
+    """Return the kernel that lifts clusters, with a bandwidth chosen from the rows of X (n, d) by default."""
     resolved = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
     if not callable(resolved.name):
         check_choice(resolved.name, "kernel", (*_LIFTING_KERNELS, "a function k(X, Y)"))
@@ -276,17 +276,17 @@ class _FeatureSums:
 
     def sums(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
         """Return inner products (n, m) of rows with the lifted sums, and the rows' squared norms (n,)."""
-        sums, own = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
+        sums, squares = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
 
         def fill(rows: slice) -> None:
             for part in slices(rows, BLOCK_ROWS):
                 count, features = part.stop - part.start, padded_features(self.transformer, X, part)
                 sums[part] = (features @ self.totals.T)[:count]
-                own[part] = row_dots(features, features)[:count]
+                squares[part] = row_dots(features, features)[:count]
 
         with on_one_thread():
             for_row_blocks(fill, X.shape[0], threads, multiple=BLOCK_ROWS)
-        return sums, own
+        return sums, squares
 
 
 @dataclass(frozen=True)
@@ -301,8 +301,8 @@ class Lifts:
 
     def with_rows(self, X: Rows, threads: int = 1) -> FloatArray:
         """Return the inner products (n, m) of the lifts of single rows X (n, d) with those of the clusters."""
-        sums, own = self.sums.sums(X, threads)
-        return sums / _lengths(own)[:, None] / self.norms
+        sums, squares = self.sums.sums(X, threads)
+        return sums / _lengths(squares)[:, None] / self.norms
 
     def distances(self) -> FloatArray:
         """Return the distances (m, m), exact to about 1e-8 since they come from squares; 0 from a lift to itself."""
@@ -316,7 +316,7 @@ def lift_clusters(
 ) -> Lifts:
     """Lift the clusters of X (n, d) with memberships ``columns``, CSR (n, m), none empty.
 
-    ``with_points`` (n, m) is filled with what :meth:`Lifts.with_rows` returns for X, if given: that costs little here.
+    ``with_points`` (n, m) is filled with the result of :meth:`Lifts.with_rows` for X, which costs little here.
     """
     sums: KernelSums | _FeatureSums
     if kernel.approximation is None:
@@ -329,11 +329,11 @@ def lift_clusters(
     if kernel.approximation is None or with_points is not None:
         for start in range(0, X.shape[0], _CHUNK):
             part = slice(start, start + _CHUNK)
-            products, own = sums.sums(X[part], threads)
+            products, squares = sums.sums(X[part], threads)
             if kernel.approximation is None:
                 gram += columns[part].T @ products
             if with_points is not None:
-                with_points[part] = products / _lengths(own)[:, None]
+                with_points[part] = products / _lengths(squares)[:, None]
     norms = _lengths(np.diagonal(gram))
     if with_points is not None:
         with_points /= norms

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -15,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from allegiance import ActiveKMeans, AffinityScorer
-from allegiance.applications import _active
 from allegiance.applications._active import NearestCenters, fit_to_centers, stability
 
 SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
@@ -125,20 +122,6 @@ class TestSample:
         assert model.inertia_ < 0.8 * ActiveKMeans(5, stable_fraction=0.0, random_state=0).fit(X).inertia_
 
 
-class TestReproducible:
-    def test_same_seed_same_result_for_any_number_of_threads_and_blocks(self, monkeypatch):
-        X, _ = make_blobs(700, n_features=6, centers=5, cluster_std=3.0, random_state=4)
-        first = ActiveKMeans(5, random_state=7, n_jobs=1).fit(X)
-        monkeypatch.setattr(_active, "BLOCK", 97)
-        second = ActiveKMeans(5, random_state=7, n_jobs=2).fit(X)
-        np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
-        np.testing.assert_array_equal(first.sample_indices_, second.sample_indices_)
-        np.testing.assert_array_equal(first.labels_, second.labels_)
-        other = ActiveKMeans(5, random_state=8).fit(X)
-        assert not np.array_equal(first.sample_indices_, other.sample_indices_)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).predict(X), first.labels_)
-
-
 class TestInput:
     def test_sparse_equals_dense(self, rng):
         X = rng.poisson(0.4, size=(400, 15)) * rng.random((400, 15))
@@ -165,27 +148,3 @@ class TestInput:
         with pytest.warns(ConvergenceWarning, match="only 2 of n_clusters=3"):
             model = ActiveKMeans(3, random_state=0).fit(X)
         assert model.inertia_ == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
-    # An array (n, k) of floats would take 8 n k = 19 MB, and the scorer makes two of them and more.
-    n, k = 60_000, 40
-    X = (rng.normal(size=(k, 3)) * 10)[rng.integers(k, size=n)] + rng.normal(size=(n, 3))
-    seeds = X[:k].copy()
-    centers = NearestCenters.of(seeds, 1)
-
-    def work(rows):
-        actual = stability(fit_to_centers(seeds, rows[centers.extreme_rows(rows)], 0, 1), rows)
-        centers.assign(rows)
-        return actual
-
-    work(X[:100])
-    peaks = []
-    for size in (n // 2, n):
-        tracemalloc.start()
-        work(X[:size])
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    # A point has some twenty numbers: ranks and their errors, owner, nearest center, distances.
-    assert peaks[1] - peaks[0] < 24 * 8 * (n // 2)

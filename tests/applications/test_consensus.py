@@ -1,14 +1,11 @@
 """The consensus of clusterings against its definition and against known truth."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs
@@ -165,17 +162,6 @@ def test_clusterers_see_the_frame_itself(blobs):
     model = ConsensusClustering([fitted, by_name], 4, random_state=0).fit(frame)
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     assert model.feature_names_in_.tolist() == ["length", "width"]
-
-
-def test_same_seed_same_consensus_whatever_the_threads_and_after_pickling(rng):
-    X = rng.normal(size=(120, 3))
-    models = [ConsensusClustering(n_clusters=5, random_state=7, n_jobs=jobs).fit(X) for jobs in (1, 2, 3)]
-    for model in models[1:]:
-        np.testing.assert_array_equal(model.lift_gram_, models[0].lift_gram_)
-        np.testing.assert_array_equal(model.labels_, models[0].labels_)
-    again = pickle.loads(pickle.dumps(models[0]))
-    np.testing.assert_array_equal(again.predict(X), models[0].labels_)
-    np.testing.assert_array_equal(clone(models[0]).fit(X).labels_, models[0].labels_)
 
 
 def test_too_few_distinct_clusters_give_a_smaller_consensus_and_a_warning(blobs):

@@ -148,19 +148,6 @@ class TestAgainstTheLongWay:
             np.testing.assert_array_equal(curve.by_resample[i], actual.above_chance)
             assert curve.above_chance[i] == pytest.approx(np.median(actual.above_chance))
 
-    def test_same_seed_same_curve_whatever_the_threads_and_the_order_of_rows(self, rng):
-        X = rng.normal(size=(80, 4))
-        settings = {"n_references": 2, "n_resamples": 4}
-        first, threads, shuffled = (
-            stability_curve(rows, AgglomerativeClustering(), (2, 4), **settings, n_jobs=jobs)
-            for rows, jobs in ((X, 1), (X, 2), (rng.permutation(X), 1))
-        )
-        np.testing.assert_array_equal(first.by_resample, threads.by_resample)
-        np.testing.assert_array_equal(first.reference, threads.reference)
-        np.testing.assert_allclose(first.by_resample, shuffled.by_resample)
-        other = stability_curve(X, AgglomerativeClustering(), (2, 4), **settings, random_state=1)
-        assert (first.reference != other.reference).any()
-
     def test_many_rows_are_sampled(self, rng):
         sizes = set()
 

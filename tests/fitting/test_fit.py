@@ -147,13 +147,3 @@ def test_labels_of_a_mixed_frame_pass_through_the_pipeline():
     assert result.classes.tolist() == ["blue", "green", "red"]
     np.testing.assert_array_equal(result.label, names)
     assert result.replication > 0.9
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [(np.arange(3.0), r"X\.reshape\(1, -1\) is one row"), (np.ones((2, 2)) * 1j, "Use their real and imaginary parts")],
-)
-def test_rows_that_are_no_table_of_numbers(X, message):
-    scorer = AffinityScorer().fit(np.eye(4)[:, :2], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match=message):
-        scorer.affinity(X)

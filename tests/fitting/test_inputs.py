@@ -75,10 +75,3 @@ def test_an_array_where_columns_are_found_by_name_names_the_columns(tmp_path):
     with pytest.raises(TypeError, match=r"pass a frame with the columns age, plan"):
         scorer.affinity(frame.to_numpy())
     np.testing.assert_array_equal(scorer.affinity(frame).label, scorer.labels_)
-
-
-def test_within_needs_no_labels_where_there_are_centres():
-    X, centers = np.array(NUMBERS)[:, None], [[1.0], [9.0]]
-    scorer = AffinityScorer(centers=centers).fit(X)
-    assert scorer.labels_.tolist() == LABELS
-    np.testing.assert_array_equal(scorer.transform(X), AffinityScorer(centers=centers).fit_transform(X, LABELS))

@@ -182,18 +182,6 @@ def test_new_points_that_the_transformers_cannot_fill_in_are_refused():
         scorer.affinity(broken)
 
 
-def test_metadata_reaches_the_steps_that_ask_for_it():
-    from sklearn import config_context
-
-    with config_context(enable_metadata_routing=True):
-        kmeans = clone(KMEANS).set_fit_request(sample_weight=True)
-        weights = np.linspace(0.1, 5, len(WINE))
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        scorer = AffinityScorer(make_pipeline(scaler, kmeans), influence="euclidean").fit(WINE, sample_weight=weights)
-        expected = clone(KMEANS).fit(StandardScaler().fit_transform(WINE), sample_weight=weights)
-    np.testing.assert_array_equal(scorer.labels_, expected.labels_)
-
-
 def test_dask_partitions_go_through_the_transformers(customers):
     dask = pytest.importorskip("dask.dataframe")
     array = pytest.importorskip("dask.array")

@@ -150,21 +150,6 @@ def test_a_position_that_no_row_has(rng):
         diagram.query_functions(np.vstack([diagram.locate(X[:1]).position, beyond]))
 
 
-@pytest.mark.parametrize("divergence", ALL[:-1], **SHORT)
-def test_rows_do_not_depend_on_each_other(rng, divergence):
-    _, X, diagram = reduced(rng, divergence, n=3000, d=90)
-    located = diagram.locate(X)
-    queries = diagram.query_functions(located.position)
-    for rows in (slice(0, 1), slice(17, 18), slice(1000, 2999), rng.permutation(3000)[:77]):
-        again = diagram.locate(X[rows])
-        for ours, theirs in zip(again, located, strict=True):
-            np.testing.assert_array_equal(ours, theirs[rows])
-        for ours, theirs in zip(diagram.query_functions(again.position), queries, strict=True):
-            np.testing.assert_array_equal(ours, theirs[rows])
-    for ours, theirs in zip(diagram.locate(X, threads=3), located, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
 @pytest.mark.parametrize("divergence", [ALL[0], ALL[-1]], **SHORT)
 @pytest.mark.parametrize("d", [2, 3, 9])
 def test_functions_of_sites_queries_and_bisectors_agree_in_any_order(rng, divergence, d):

@@ -1,6 +1,5 @@
 """The span of cluster means in the feature space of a kernel, exact and approximated."""
 
-import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -93,21 +92,6 @@ def test_a_function(data):
     named = embedded(X, codes, 4, "rbf", {"gamma": 0.2})
     np.testing.assert_allclose(ours.locate(new).position, named.locate(new).position, atol=1e-13)
     np.testing.assert_allclose(ours.locate(new).residual, named.locate(new).residual, atol=1e-13)
-
-
-@pytest.mark.parametrize("name", [*NAMES, "precomputed"])
-def test_a_row_does_not_depend_on_the_others(data, name):
-    """Nor on the number of threads, nor on having been located by the fit. The same bits where BLAS gives them."""
-    X, codes, new = data
-    if name == "precomputed":
-        X, new = rbf_kernel(X), rbf_kernel(new, X)
-    embedding, fitted = fit_locate(X, codes, 4, name, PARAMS.get(name))
-    position = embedding.locate(new).position
-    scale = np.abs(position).max()
-    for rows in (slice(0, 1), slice(5, 8), slice(100, 150)):
-        np.testing.assert_allclose(embedding.locate(new[rows]).position, position[rows], atol=1e-12 * scale, rtol=0)
-    np.testing.assert_allclose(embedding.locate(new, threads=2).position, position, atol=1e-12 * scale, rtol=0)
-    np.testing.assert_allclose(embedding.locate(X).position, fitted.position, atol=1e-12 * scale, rtol=0)
 
 
 @pytest.mark.parametrize(("k", "offset"), [(1, 0.0), (2, 0.0), (4, 0.0), (4, 1e6)])
@@ -247,21 +231,6 @@ def test_all_rows_as_landmarks_are_exact(data):
     np.testing.assert_allclose(embedding.locate(X).residual, exact.locate(X).residual, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", APPROXIMATIONS)
-def test_features_of_a_row_follow_from_the_row_and_the_seed(data, name):
-    X, codes, _ = data
-    kernel, params, _ = APPROXIMATIONS[name]
-    kernel = Kernel(kernel, **params, approximation=name)
-    embedding = features(X, codes, kernel, seed=2**60)
-    position = embedding.locate(X).position
-    for rows in (slice(0, 1), slice(7, 11), slice(200, 300)):
-        np.testing.assert_allclose(embedding.locate(X[rows]).position, position[rows], atol=1e-10)
-    np.testing.assert_allclose(embedding.locate(X, threads=2).position, position, atol=1e-10)
-    np.testing.assert_array_equal(features(X, codes, kernel, seed=2**60).positions, embedding.positions)
-    if name != "nystroem":  # of 300 rows it takes all
-        assert not np.allclose(features(X, codes, kernel, seed=1).positions, embedding.positions)
-
-
 def test_a_transformer_of_the_user_keeps_its_own_seed_and_is_left_alone(data):
     X, codes, _ = data
     transformer = RBFSampler(gamma=0.2, n_components=50, random_state=3)
@@ -288,23 +257,3 @@ def test_a_transformer_of_the_user_keeps_its_own_seed_and_is_left_alone(data):
 def test_approximations_that_do_not_make_sense(kernel, settings, kind, message):
     with pytest.raises(kind, match=message):
         Kernel(kernel, **settings).check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("work", "most"),
-    [
-        (lambda X, codes: fit_locate(X, codes, 4, "rbf", threads=2), 100e6),
-        (lambda X, codes: features(X, codes, Kernel("rbf", approximation="fourier")).locate(X), 40e6),
-    ],
-    ids=["kernel values would take 3.2 GB", "features would take 80 MB"],
-)
-def test_memory_of_many_rows(rng, work, most):
-    X, codes = rng.normal(size=(20_000, 5)), np.arange(20_000) % 4
-    tracemalloc.start()
-    try:
-        work(X, codes)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < most

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 from functools import cache
 from itertools import pairwise
@@ -187,17 +186,6 @@ class TestTop:
     def test_bad_top(self, top, error):
         with pytest.raises(error, match="top must be"):
             affinity(IRIS, SPECIES, top=top)
-
-    def test_memory_goes_with_top_and_not_with_k(self, rng):
-        centers = rng.normal(size=(200, 1)).cumsum(axis=0)
-        X = rng.uniform(centers.min(), centers.max(), (100_000, 1))
-        scorer = AffinityScorer(centers=centers, n_jobs=1, influence="euclidean").fit(X[:100])
-        scorer.affinity(X[:10], top=2)
-        tracemalloc.start()
-        scorer.affinity(X, top=2)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < X.shape[0] * 200 * 8, "one of the two matrices (n, k) that a full result holds"
 
 
 class TestTrust:

@@ -136,7 +136,7 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
             try:
                 value = maker()
             except TypeError as error:  # parameters without a default
-                missing = ", ".join(field.name for field in fields(maker) if field.default is MISSING)
+                missing = ", ".join(field.name for field in fields(maker) if field.default is MISSING)  # type: ignore[arg-type]
                 call = f"{getattr(maker, '__name__', value)}({missing})"
                 raise ValueError(f"{self.argument}={value!r} needs {missing}: pass {call}.") from error
         if not isinstance(value, self.base):

@@ -211,16 +211,16 @@ class Part:
         if kind not in self._kinds:
             raise ValueError(f"{name} is {kind!r}, which is unknown there: it must be {' or '.join(self._kinds)}.")
         known = {inner: sizes[outer] for inner, outer in self._sizes.items() if outer in sizes}
-        own, declared = Sizes(known, sizes.kinds), sizes.kinds[kind]
-        check_parts(value, declared.parts, name, own)
+        inner_sizes, declared = Sizes(known, sizes.kinds), sizes.kinds[kind]
+        check_parts(value, declared.parts, name, inner_sizes)
         if declared.agree is not None:
             try:
-                declared.agree(value, own)
+                declared.agree(value, inner_sizes)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
         for inner, outer in self._sizes.items():
-            if inner in own:
-                sizes.agree(outer, own[inner], name)
+            if inner in inner_sizes:
+                sizes.agree(outer, inner_sizes[inner], name)
 
 
 def check_parts(values: Mapping[str, Any], parts: Mapping[str, Spec], name: str, sizes: Sizes) -> None:

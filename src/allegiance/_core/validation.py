@@ -226,16 +226,15 @@ def _is_number(value: Any) -> bool:
 
 def join_names(names: Iterable[Any], most: int = 5) -> str:
     """Join the first ``most`` names for an error message, without the middle of long ones, and count the others."""
-    every = map(str, names)
-    return join_texts((name if len(name) <= 60 else f"{name[:36]}...{name[-20:]}" for name in every), most)
+    return join_texts((name if len(name) <= 60 else f"{name[:36]}...{name[-20:]}" for name in map(str, names)), most)
 
 
 def join_texts(texts: Iterable[str], most: int = 5) -> str:
     """Join the first ``most`` texts for an error message, and state the number of others."""
-    every = list(texts)
-    n_listed = most if len(every) > most + 1 else len(every)
-    more = f" and {len(every) - n_listed:,} more" if len(every) > n_listed else ""
-    return ", ".join(every[:n_listed]) + more
+    texts = list(texts)
+    n_listed = most if len(texts) > most + 1 else len(texts)
+    more = f" and {len(texts) - n_listed:,} more" if len(texts) > n_listed else ""
+    return ", ".join(texts[:n_listed]) + more
 
 
 def check_table(estimator: Any, X: Any) -> None:

@@ -396,17 +396,18 @@ def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
         )
     named: dict[str, Any] = {}
     if isinstance(clusterings, Mapping):
-        named = {str(name): each for name, each in clusterings.items()}
+        named = {str(name): clustering for name, clustering in clusterings.items()}
     else:
-        for each in clusterings:
-            is_clusterer = hasattr(each, "fit") and not isinstance(each, type)
-            kind = type(each).__name__ if is_clusterer else getattr(each, "__name__", "labels")
-            named[unique_name(kind, named)] = each
+        for clustering in clusterings:
+            is_clusterer = hasattr(clustering, "fit") and not isinstance(clustering, type)
+            kind = type(clustering).__name__ if is_clusterer else getattr(clustering, "__name__", "labels")
+            named[unique_name(kind, named)] = clustering
     if not named:
         raise ValueError(f"{argument} is empty: pass at least one clustering.")
-    for name, each in named.items():
-        if isinstance(each, type) or (not (hasattr(each, "fit") or callable(each)) and np.ndim(each) != 1):
-            kind = each.__name__ if isinstance(each, type) else type(each).__name__
+    for name, clustering in named.items():
+        is_clusterer = hasattr(clustering, "fit") or callable(clustering)
+        if isinstance(clustering, type) or (not is_clusterer and np.ndim(clustering) != 1):
+            kind = clustering.__name__ if isinstance(clustering, type) else type(clustering).__name__
             raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {kind}.")
     return named
 

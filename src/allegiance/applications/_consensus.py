@@ -160,11 +160,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         else:
             named, labelings = by_name(self.clusterings, "clusterings"), {}
             with progress(len(named), "consensus", self.verbose, unit="clusterings") as advance:
-                for name, each in named.items():
-                    labelings[name] = _labels_of(each, frame, X.shape[0], f"clusterings[{name!r}]")
+                for name, clustering in named.items():
+                    labelings[name] = _labels_of(clustering, frame, X.shape[0], f"clusterings[{name!r}]")
                     advance(1)
-        codes = [check_codes(each, X.shape[0], f"clusterings ({name})") for name, each in labelings.items()]
-        pool = Pool.of([one_hot(each) for each in codes])
+        codes = [check_codes(labels, X.shape[0], f"clusterings ({name})") for name, labels in labelings.items()]
+        pool = Pool.of([one_hot(numbers) for numbers in codes])
         nearness = np.empty(pool.columns.shape)
         lifts = lift_clusters(X, pool.columns, kernel, seed, threads, nearness)
         shares = np.concatenate(pool.masses) / X.shape[0]
@@ -223,11 +223,11 @@ def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> Int
 
 def _accept_sparse(clusterings: Any) -> bool:
     """Return whether all clusterers of a consensus accept sparse data."""
-    each = clusterings.values() if isinstance(clusterings, Mapping) else clusterings
-    if each is None or not hasattr(each, "__iter__"):
+    candidates = clusterings.values() if isinstance(clusterings, Mapping) else clusterings
+    if candidates is None or not hasattr(candidates, "__iter__"):
         return True
-    clusterers = [one for one in each if hasattr(one, "__sklearn_tags__") and not isinstance(one, type)]
-    return all(get_tags(one).input_tags.sparse for one in clusterers)
+    clusterers = (item for item in candidates if hasattr(item, "__sklearn_tags__") and not isinstance(item, type))
+    return all(get_tags(clusterer).input_tags.sparse for clusterer in clusterers)
 
 
 def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = False) -> dict[str, AnyArray]:

@@ -427,9 +427,9 @@ class SummarizedClusters:
         nearest = apart.argmin(axis=1)
         # A mean is nearest to itself, also where two means coincide.
         nearest[m:] = np.arange(k)
-        everyone = np.arange(m + k)
-        first = apart[everyone, nearest]
-        apart[everyone, nearest] = np.inf
+        numbers = np.arange(m + k)
+        first = apart[numbers, nearest]
+        apart[numbers, nearest] = np.inf
         second = apart.min(axis=1)
         if not first[:m].any():
             return None

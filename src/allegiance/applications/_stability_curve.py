@@ -295,9 +295,9 @@ def stability_curve(
     rows = dense_rows(X)
     tried = _check_values(values, name in _SIZE_PARAMETERS, rows.shape[0])
     is_number = name in _SIZE_PARAMETERS
-    most = max(_MAX_ROWS, _ROWS_PER_CLUSTER * int(tried[-1])) if is_number else _MAX_ROWS_OF_DENSITY
-    all_rows = None if is_number or rows.shape[0] <= most else _sample(rows, _MAX_ROWS_TO_COUNT)
-    rows = _sample(rows, most)
+    max_rows = max(_MAX_ROWS, _ROWS_PER_CLUSTER * int(tried[-1])) if is_number else _MAX_ROWS_OF_DENSITY
+    all_rows = None if is_number or rows.shape[0] <= max_rows else _sample(rows, _MAX_ROWS_TO_COUNT)
+    rows = _sample(rows, max_rows)
     unclustered = NullData(rows)
     by_resample, n_clusters = np.zeros((tried.size, n_resamples)), np.zeros(tried.size, dtype=np.int64)
     replication, silhouettes = np.ones(tried.size), np.zeros(tried.size)

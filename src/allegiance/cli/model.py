@@ -90,7 +90,7 @@ def _print(path: str, scorer: Any, facts: dict[str, Any]) -> None:
 def contents(scorer: Any, plan: Any, about: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of a model as plain values."""
     fitted = scorer.fitted_
-    how, about = fitted.measurement(0.0), dict(about)
+    how, about = fitted.measurement, dict(about)
     lines = about.pop("clusters", [])
     lines = [line for line in lines if isinstance(line, dict)] if isinstance(lines, list) else []
     figures = {str(line.get("cluster")): line for line in lines}

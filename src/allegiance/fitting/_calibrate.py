@@ -14,7 +14,7 @@ from allegiance.calibration import Calibration, ContentSample, calibrate, is_pai
 from allegiance.results import AffinityResult, FrameLike
 
 from ._fitted import Fitted, user_stacklevel
-from ._pipelines import has_pipeline, last_step, repeatable
+from ._pipelines import has_pipeline, last_estimator, without_wrappers
 
 
 def calibrate_fitted(
@@ -62,11 +62,11 @@ def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray,
     restored = influence.restore(sample.rows) if influence.has_sites else sample.rows
     if known is None:
         return restored[places], None
-    clusterer = repeatable(known)
+    clusterer = without_wrappers(known)
     is_transformed = fitted.columns.preparation is not None
     if X is None or (is_transformed and not has_pipeline(clusterer) and not is_pairwise(clusterer)):
         # The transformers, which stay fixed, have already been applied to these rows.
-        return restored[places], last_step(clusterer) if is_transformed else clusterer
+        return restored[places], last_estimator(clusterer) if is_transformed else clusterer
     table = X.tocsr() if is_sparse(X) else X if hasattr(X, "columns") else np.asarray(X)
     rows = sample.numbers[places]
     return table[np.ix_(rows, rows)] if is_pairwise(clusterer) else take(table, rows), clusterer
@@ -74,8 +74,8 @@ def _rows_and_clusterer(fitted: Fitted, sample: ContentSample, places: IntArray,
 
 def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
     """Return the names and stand-in clusterers that the influence suggests for calibrating labels of unknown origin."""
-    own = fitted.specification.influence.clusterer(np.unique(codes[codes >= 0]).size)
-    return [] if own is None else [(type(own).__name__, own)]
+    clusterer = fitted.specification.influence.clusterer(np.unique(codes[codes >= 0]).size)
+    return [] if clusterer is None else [(type(clusterer).__name__, clusterer)]
 
 
 def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:

@@ -170,7 +170,7 @@ def fit(
         spread = training.read(partial(training.spread, diagram))
         diagram = specification.weights.apply(diagram, spread)
     # Unlabeled rows get the nearest center; weights move the borders between centers.
-    by_nearest = not training.has_labels or (not chunks.has_labels and specification.weights is not None)
+    by_nearest = not training.has_labels or (not training.comes_with_labels and specification.weights is not None)
     last = training.read(partial(training.last_pass, diagram, located, by_nearest))
     extent = last.extent.merge(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
@@ -208,7 +208,8 @@ class Training:
         self.is_prepared = in_memory
         centers = specification.centers
         self.user_sites = None if centers is None else check_centers(centers, chunks.n_features)
-        if self.user_sites is None and not chunks.has_labels:
+        self.comes_with_labels = chunks.has_labels
+        if self.user_sites is None and not self.comes_with_labels:
             raise ValueError(
                 "labels are missing: AffinityScorer requires y to be passed, but the target y is None. Pass labels, or "
                 "centers, or an estimator that clusters, such as AffinityScorer(KMeans(10))."
@@ -216,8 +217,8 @@ class Training:
         self.sites = np.empty((0, chunks.n_features))
         if influence.has_sites and self.user_sites is not None:
             self.sites = influence.prepare(self.user_sites, "centers")
-        self.has_labels = chunks.has_labels or influence.needs_labels
-        if not chunks.has_labels and influence.needs_labels:
+        self.has_labels = self.comes_with_labels or influence.needs_labels
+        if not self.comes_with_labels and influence.needs_labels:
             self._nearest_center = Euclidean().diagram(self, keep_axes=False)[0]
             if isinstance(chunks, InMemory):
                 self.chunks = InMemory(chunks.X, self.labels(Chunk(chunks.X, None, 0), chunks.X))

@@ -115,11 +115,11 @@ class Fitted:
         codes = np.empty(n, np.int64)
         for start in range(0, n, _PART):
             part = slice(start, min(start + _PART, n))
-            some = X.iloc[part] if hasattr(X, "iloc") else X[part]
-            if precision is not None and isinstance(some, np.ndarray):
-                some = some.astype(precision, copy=False)
+            batch = X.iloc[part] if hasattr(X, "iloc") else X[part]
+            if precision is not None and isinstance(batch, np.ndarray):
+                batch = batch.astype(precision, copy=False)
             # Clusters without training members have no representative, so their points are scored as noise.
-            codes[part] = Labels.of(clusterer.predict(some), part.stop - start).codes(self.classes, unknown=NOISE)
+            codes[part] = Labels.of(clusterer.predict(batch), part.stop - start).codes(self.classes, unknown=NOISE)
         return codes
 
     def codes_of(self, points: PreparedInput, located: Located) -> IntArray:
@@ -164,11 +164,11 @@ class Fitted:
         parts = []
         for start in range(0, max(n, 1), size):
             started = time.perf_counter()
-            some = slice(start, start + size)
+            rows = slice(start, start + size)
             part = points
             if n > size:
                 part = PreparedInput(
-                    points.rows[some], None if points.codes is None else points.codes[some], points.frame
+                    points.rows[rows], None if points.codes is None else points.codes[rows], points.frame
                 )
             located = self.locate(part.rows)
             parts.append(self.score_located(located, self.codes_of(part, located), points.frame, started, top=top))
@@ -190,12 +190,12 @@ class Fitted:
             }
         else:
             blocks = measure_blocks(self.engine, self.tessellation, located.position, settings)
-            estimates = _largest(blocks, codes, self.classes, min(top, self.classes.size))
+            estimates = _largest_affinities(blocks, codes, self.classes, min(top, self.classes.size))
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
             _residual=located.residual,
-            _measurement=self.measurement(started),
+            _measurement=replace(self.measurement, seconds=time.perf_counter() - started),
             _codes=codes,
             _distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
             _members=self.members,
@@ -209,8 +209,9 @@ class Fitted:
         located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
 
-    def measurement(self, started: float) -> Measurement:
-        """Return the settings with which the fitted object measures, for the record."""
+    @cached_property
+    def measurement(self) -> Measurement:
+        """The settings with which the fitted object measures, for the record."""
         specification = self.specification
         return Measurement(
             influence=specification.describe_influence(),
@@ -220,7 +221,7 @@ class Fitted:
             seed=specification.settings.seed,
             dim=self.tessellation.dim,
             n_features=self.columns.n_prepared,
-            seconds=time.perf_counter() - started,
+            seconds=0.0,
         )
 
     def warn_if_imprecise(self, imprecise: int, n_points: int) -> None:
@@ -250,7 +251,9 @@ def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> I
     return nearest
 
 
-def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int) -> dict[str, Any]:
+def _largest_affinities(
+    blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int
+) -> dict[str, Any]:
     """Return the ``top`` largest affinities that a fitted object measures, the same numbers as in a full result."""
     n = codes.size
     cluster, shares, errors = np.empty((n, top), np.int64), np.empty((n, top)), np.empty((n, top))
@@ -260,10 +263,10 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
         ranks.append(Ranks.of(part.affinity, part.standard_error, codes[rows]))
         cluster[rows, 0], shares[rows, 0], errors[rows, 0] = ranks[-1][:3]
         if top > 1:
-            rest, every = part.affinity.copy(), np.arange(part.affinity.shape[0])
+            remaining, numbers = part.affinity.copy(), np.arange(part.affinity.shape[0])
             for rank in range(1, top):  # faster than sorting rows
-                rest[every, cluster[rows, rank - 1]] = -1.0
-                cluster[rows, rank] = rest.argmax(axis=1)
+                remaining[numbers, cluster[rows, rank - 1]] = -1.0
+                cluster[rows, rank] = remaining.argmax(axis=1)
             shares[rows] = np.take_along_axis(part.affinity, cluster[rows], axis=1)
             errors[rows] = np.take_along_axis(part.standard_error, cluster[rows], axis=1)
         engines[rows], empty[rows] = part.engine, part.empty_cell

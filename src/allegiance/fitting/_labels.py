@@ -176,7 +176,7 @@ def _as_array(labels: Any) -> AnyArray:
 def _discrete(values: AnyArray) -> AnyArray:
     """Return labels as integers or strings; floats must be whole numbers."""
     if values.dtype.kind == "O":
-        values = _of_one_kind(values)
+        values = _infer_kind(values)
     if values.dtype.kind == "f":
         if not np.isfinite(values).all():
             raise ValueError("labels contains NaN or infinity: use -1 for points of no cluster.")
@@ -190,7 +190,7 @@ def _discrete(values: AnyArray) -> AnyArray:
     return values
 
 
-def _of_one_kind(values: AnyArray) -> AnyArray:
+def _infer_kind(values: AnyArray) -> AnyArray:
     """Return labels in an array of Python objects as numbers or as strings."""
     if values.ndim != 1:
         return values

@@ -124,7 +124,7 @@ class UnwrappedEstimator(NamedTuple):
 
 def has_pipeline(estimator: Any) -> bool:
     """Return whether an estimator is a pipeline, possibly frozen or inside a search."""
-    return isinstance(repeatable(estimator), Pipeline)
+    return isinstance(without_wrappers(estimator), Pipeline)
 
 
 def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
@@ -147,7 +147,7 @@ def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
                 raise TypeError(f"estimator is a pipeline that ends in {name}={last!r}: it must end in a clusterer.")
             estimator = last
             continue
-        inner = _inside(estimator)
+        inner = _wrapped_estimator(estimator)
         if getattr(estimator, "refit", True) is False:
             raise TypeError(f"estimator is {estimator!r}, which keeps no fitted estimator: use refit=True.")
         if inner is None:
@@ -156,24 +156,24 @@ def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
         estimator = inner
 
 
-def last_step(estimator: Any) -> Any:
+def last_estimator(estimator: Any) -> Any:
     """Return the clusterer at the end of a pipeline, without frozen wrappers and searches."""
-    estimator = repeatable(estimator)
-    return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
+    estimator = without_wrappers(estimator)
+    return last_estimator(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
 
 
-def repeatable(estimator: Any) -> Any:
+def without_wrappers(estimator: Any) -> Any:
     """Return the estimator or pipeline to clone for another clustering, without frozen wrappers and searches."""
-    inner = _inside(estimator)
+    inner = _wrapped_estimator(estimator)
     if inner is not None:
-        return repeatable(inner)
+        return without_wrappers(inner)
     if isinstance(estimator, Pipeline):
         *before, (name, last) = estimator.steps
-        return Pipeline([*before, (name, repeatable(last))])
+        return Pipeline([*before, (name, without_wrappers(last))])
     return estimator
 
 
-def _inside(estimator: Any) -> Any:
+def _wrapped_estimator(estimator: Any) -> Any:
     """Return the estimator or pipeline inside a frozen wrapper or a search; None for others."""
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
@@ -199,10 +199,12 @@ def fit_preparation(clusterer: Any, X: Any) -> Any:
             "'precomputed' to pass rows."
         )
     scaling = KernelPCA(min(_COORDINATES, X.shape[0] - 1), kernel="precomputed", remove_zero_eig=True)
-    return Pipeline([("kernel", FunctionTransformer(_kernel, kw_args={"kind": kind})), ("scaling", scaling)]).fit(X)
+    return Pipeline(
+        [("kernel", FunctionTransformer(_inner_products, kw_args={"kind": kind})), ("scaling", scaling)]
+    ).fit(X)
 
 
-def _kernel(X: Any, kind: str) -> AnyArray:
+def _inner_products(X: Any, kind: str) -> AnyArray:
     """Return similarities (n, m) unchanged, and distances as inner products: the first step of classical scaling."""
     dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     return -0.5 * dense**2 if kind == "distances" else dense
@@ -211,8 +213,8 @@ def _kernel(X: Any, kind: str) -> AnyArray:
 def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any], weights: Any = None) -> Any:
     """Return a clone of an estimator or pipeline fitted to X, with weights (n,) if any; frozen ones stay unchanged."""
     if weights is not None:
-        if not has_fit_parameter(last_step(estimator), "sample_weight"):
-            raise TypeError(f"sample_weight was passed, but {last_step(estimator)!r} does not take it.")
+        if not has_fit_parameter(last_estimator(estimator), "sample_weight"):
+            raise TypeError(f"sample_weight was passed, but {last_estimator(estimator)!r} does not take it.")
         name = f"{estimator.steps[-1][0]}__sample_weight" if hasattr(estimator, "steps") else "sample_weight"
         fit_params = fit_params | {name: np.asarray(weights, dtype=np.float64)}
     return clone(estimator).fit(X, None, **fit_params)

@@ -1,4 +1,4 @@
-"""What closeness means: kinds of influence, each a set of affine functions f_i(y) = b_i - <a_i, y>, lower is closer."""
+"""Kinds of influence, which define closeness: affine functions f_i(y) = b_i - <a_i, y>, where lower is closer."""
 
 from ._base import INFLUENCES as INFLUENCES
 from ._base import AffineFunctions as AffineFunctions
@@ -23,5 +23,5 @@ from ._power_diagram import PowerDiagram as PowerDiagram
 from ._power_diagram import padded_features as padded_features
 from ._power_diagram import product_by_rows as product_by_rows
 
-#: What users may rely on; the other names serve the rest of the package.
+#: The names for users; the others are for other parts of the package.
 __all__ = ["KL", "Bregman", "Cosine", "ItakuraSaito", "Kernel", "Logistic", "Mahalanobis", "Weights", "Within"]

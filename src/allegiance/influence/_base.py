@@ -1,4 +1,4 @@
-"""What an influence is, the diagram that it makes of a fitted clustering, and the weights of the clusters."""
+"""Influence, the diagram of the clusters under it, and their weights."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Located(NamedTuple):
 
 
 def no_bounds(r: int) -> tuple[FloatArray, FloatArray]:
-    """Return limits that exclude nothing in r dimensions."""
+    """Return infinite limits in r dimensions, for diagrams that are defined everywhere."""
     return np.full(r, -np.inf), np.full(r, np.inf)
 
 
 class Diagram(Protocol):
-    """A kind of influence. Domains, engines and outputs ask for nothing else, so a new kind is one new class."""
+    """The clusters under a kind of influence: all that domains, engines and outputs need to know about it."""
 
     @property
     def positions(self) -> FloatArray:
@@ -52,7 +52,7 @@ class Diagram(Protocol):
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limits (r,) outside which the functions mean nothing; infinite where there are none."""
+        """Lower and upper limits (r,) outside which the functions are undefined; infinite where there are none."""
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or sparse, to the space where volume is measured."""
@@ -63,8 +63,8 @@ class Diagram(Protocol):
     def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
         """Return f_i - f_x (n, k) at ``position`` (n, r) for queries with these functions.
 
-        At home a query is ahead of each site by its divergence from the site, which can be computed without the
-        cancellation of subtracting two values of large functions.
+        At its own position a query is ahead of each site by its divergence from the site, which needs no difference of
+        two large values.
         """
 
     @property
@@ -96,17 +96,17 @@ class Diagram(Protocol):
 
 
 class Summary(Protocol):
-    """Something computed from rows that can be merged with the same from other rows."""
+    """A result for some rows that can be merged with that for other rows."""
 
     def merge(self, other: Any) -> Self:
-        """Return what both sets of rows give together."""
+        """Return the result for both sets of rows."""
 
 
 AnySummary = TypeVar("AnySummary", bound=Summary)
 
 
 class Influence(Parameters, ABC):
-    """What closeness means: the base of ``Euclidean``, ``KL``, ``Kernel`` and all others.
+    """A kind of influence, which defines closeness: the base of ``Euclidean``, ``KL``, ``Kernel`` and all others.
 
     A new kind is one class with :meth:`diagram`, registered with ``@INFLUENCES.register("name")``.
     """
@@ -133,18 +133,18 @@ class Influence(Parameters, ABC):
 
     @property
     def takes_points(self) -> bool:
-        """Whether any place of the space of X can be scored; not so if rows hold kernel values."""
+        """Whether any point in the space of X can be scored; False if rows hold kernel values."""
         return True
 
     @abstractmethod
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
-        """Return the diagram of the clusters, without weights, and where the rows are if that came along.
+        """Return the diagram of the clusters, without weights, and the positions of all rows if they are known.
 
-        ``keep_axes`` asks for the coordinates of X instead of those of the span of the sites.
+        ``keep_axes`` keeps the coordinates of X instead of those of the span of the sites.
         """
 
     def clusterer(self, n_clusters: int) -> Any:
-        """Return a clusterer that may have made labels of unknown origin; None if only k-means comes to mind."""
+        """Return a stand-in clusterer to try for labels of unknown origin; None for no other than the usual ones."""
         return None
 
 
@@ -160,7 +160,7 @@ _OVERFLOW = (
 
 
 class SpreadSums(NamedTuple):
-    """Sums over points from which weights follow."""
+    """Sums over points from which the weights of clusters follow."""
 
     sizes: FloatArray
     """(k,) numbers of points."""
@@ -192,7 +192,7 @@ class Weights(Parameters):
     values
         "size": the share ``|C_i| / n`` of the points. "density": the share of ``|C_i| / s_i^(r/2)`` in their sum, where
         s_i is the mean divergence of the cluster's points from its representative and r the dimension in which volume
-        is measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
+        is measured, so that s_i^(r/2) is proportional to the volume of the cluster. Or an array (k,).
     scale
         The factor that turns weights into squared distances. "auto" is the mean squared distance of the points from
         their representatives, so that rescaling the data changes nothing.
@@ -216,7 +216,7 @@ class Weights(Parameters):
 
     @classmethod
     def resolve(cls, value: Any) -> Weights | None:
-        """Return what a user means by None, a name, an array (k,), or an object, checked."""
+        """Return checked weights from None, a name, an array (k,), or an object."""
         if value is None:
             return None
         weights = value if isinstance(value, Weights) else cls(value)
@@ -224,7 +224,7 @@ class Weights(Parameters):
         return weights
 
     def check(self) -> None:
-        """Raise unless kind, scale and the weight of a point make sense."""
+        """Raise unless kind, scale and the weight of a point are valid."""
         if isinstance(self.values, str):
             check_choice(self.values, "weights", ("size", "density"))
         if isinstance(self.scale, str):
@@ -235,7 +235,7 @@ class Weights(Parameters):
             check_number(self.query, "query of Weights", low=-np.inf)
 
     def apply(self, diagram: Diagram, sums: SpreadSums) -> Diagram:
-        """Return the diagram with these weights, given sums over the points of the fit."""
+        """Return the diagram with these weights, computed from sums over the points of the fit."""
         k = sums.sizes.size
         n = max(float(sums.sizes.sum()), 1.0)
         mean_spread = float(sums.spread.sum()) / n
@@ -250,15 +250,15 @@ class Weights(Parameters):
                 raise ValueError("weights must be finite.")
         factor = mean_spread if isinstance(self.scale, str) else self.scale
         with np.errstate(over="ignore", invalid="ignore"):
-            own = float(raw.sum()) / n if self.query is None else self.query
-            weighted = diagram.weighted(raw * factor, own * factor)
+            query_weight = float(raw.sum()) / n if self.query is None else self.query
+            weighted = diagram.weighted(raw * factor, query_weight * factor)
             largest = max(np.abs(weighted.functions.b).max(), np.abs(weighted.clearance_scale))
         if not np.isfinite(largest):
             raise ValueError(_OVERFLOW)
         return weighted
 
     def describe(self) -> str:
-        """Say in a few words what the weights are."""
+        """Return a short description of the weights."""
         return f"weights {self.values if isinstance(self.values, str) else 'from an array'}"
 
 

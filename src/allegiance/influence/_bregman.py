@@ -33,7 +33,10 @@ _REMEDY_FOR_ZEROS = (
 
 
 class BregmanInfluence(Influence):
-    """D(y ‖ c) = phi(y) - phi(c) - <∇phi(c), y - c> for a strictly convex phi on an interval of each coordinate."""
+    """D(y ‖ c) = phi(y) - phi(c) - <∇phi(c), y - c> for a strictly convex phi on an interval of each coordinate.
+
+    Subclasses replace the default methods by forms that lose no digits.
+    """
 
     #: The open interval in which coordinates lie, smoothing included.
     domain: tuple[float, float]
@@ -48,21 +51,21 @@ class BregmanInfluence(Influence):
     def rowwise(self, Y: FloatArray, C: FloatArray) -> FloatArray:
         """Return D(y ‖ c) (n,) of each row of Y (n, d) from the same row of C (n, d); either may be one row (d,)."""
 
-    @abstractmethod
     def slopes(self, Y: FloatArray, c: FloatArray) -> FloatArray:
         """Return ∇phi(y) - ∇phi(c) for rows y of Y (n, d) and one c (d,)."""
+        return self.gradients(Y) - self.gradients(c[None])
 
     @abstractmethod
     def _unchecked_points(self, slopes: FloatArray, c: FloatArray) -> FloatArray:
         """Do the same as :meth:`points`, whether or not the points are inside the domain of the divergence."""
 
-    @abstractmethod
     def potentials(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray:
         """Return D(c ‖ y) (n,) for rows of Y (n, d) with ∇phi(y) - ∇phi(c) = slope (n, d)."""
+        return self.rowwise(c, Y)
 
-    @abstractmethod
     def spread(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray | None:
         """Return 1 / phi'' (n, d) at such rows, if phi is a sum over coordinates."""
+        return None
 
     def between(self, Y: FloatArray, C: FloatArray) -> FloatArray:
         """Return D(y ‖ c) (n, m) of every row y of Y (n, d) from every row c of C (m, d)."""
@@ -370,18 +373,9 @@ class Bregman(BregmanInfluence):
         Y, C = np.atleast_2d(Y), np.atleast_2d(C)
         return np.maximum(self._values(Y) - self._values(C) - row_dots(Y - C, self.gradients(C)), 0.0)
 
-    def slopes(self, Y: FloatArray, c: FloatArray) -> FloatArray:
-        return self.gradients(Y) - self.gradients(c[None])
-
     def _unchecked_points(self, slopes: FloatArray, c: FloatArray) -> FloatArray:
         slopes = self.gradients(c[None]) + slopes
         return self._call("inverse_gradient", slopes, slopes.shape).copy()
-
-    def potentials(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray:
-        return self.rowwise(c, Y)
-
-    def spread(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> None:
-        return None
 
     def _call(self, name: str, rows: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         """Call one of the functions of the divergence, and check the shape of the result."""

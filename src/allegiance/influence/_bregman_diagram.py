@@ -23,7 +23,8 @@ _CHUNK = 2**17
 
 def _in_domain(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless sites lie where the divergence is defined; without axes coordinates are the user's."""
-    low, high = sizes.kinds[parts["divergence"]["kind"]].cls.domain
+    divergence: Any = sizes.kinds[parts["divergence"]["kind"]].cls
+    low, high = divergence.domain
     for name in ("sites", "origin"):
         if not ((parts[name] > low) & (parts[name] < high)).all():
             raise ValueError(f"{name} lies outside the domain of the divergence.")
@@ -78,6 +79,7 @@ class BregmanDiagram:
 
     @cached_property
     def _family(self) -> Family:
+        """The points whose gradients lie in the affine span of those of the sites."""
         assert self.axes is not None
         return Family(self.divergence, self.origin, self.axes)
 
@@ -117,6 +119,7 @@ class BregmanDiagram:
 
     @property
     def _site_weights(self) -> FloatArray:
+        """(k,) weights of the sites of the Bregman diagram."""
         return np.zeros(self.sites.shape[0]) if self.weights is None else self.weights
 
     @property
@@ -145,6 +148,7 @@ class BregmanDiagram:
         return Located(position, residual)
 
     def _chunks(self, rows: int | slice) -> Iterator[slice]:
+        """Return chunks of rows to compute divergences for, small enough for the cache."""
         return slices(rows, max(1, _CHUNK // self.sites.shape[1]))
 
     @cached_property
@@ -177,9 +181,10 @@ class BregmanDiagram:
         return AffineFunctions(slopes, constants - self.query_weight)
 
     def _unweighted(self, position: FloatArray) -> AffineFunctions:
+        """Return the function of each position (n, r) in the Bregman diagram, without the query weight."""
         if self.axes is not None:
             return self._projected(position)
-        # Clusters that lose their only point stand at zero, which may be outside; what they get there is not used.
+        # Clusters that lose their only point are at zero, which may be outside; their functions are not used.
         low, high = self.divergence.domain
         outside = np.flatnonzero(~((position > low) & (position < high)).all(axis=1))
         points = position.copy()
@@ -256,7 +261,7 @@ _EPS = float(np.finfo(float).eps)
 _MAX_EVALUATIONS, _STALLED = 500, 1e-9
 #: A step is accepted if the slope along it ends below this share of the slope downhill at its start.
 _UPHILL = 0.5
-#: Step of the finite differences that stand in for the second derivatives of a custom divergence.
+#: Step of the finite differences that replace the second derivatives of a custom divergence.
 _DIFFERENCE = 1e-5
 #: Hessians of more coordinates than this are products of matrices; below, sums over precomputed products of axes.
 _FEW_AXES = 24
@@ -282,11 +287,12 @@ class Family:
 
     @cached_property
     def _columns(self) -> FloatArray:
+        """(d, r) the transposed axes of the family."""
         return np.ascontiguousarray(self.axes.T)
 
     @cached_property
     def size(self) -> float:
-        """The length of the origin, next to which positions are rounded."""
+        """The length of the origin, which determines the rounding of positions."""
         return float(np.linalg.norm(self.origin))
 
     @cached_property
@@ -328,6 +334,7 @@ class Family:
         return self._difference_hessians(theta) if spread is None else self.moments(spread)
 
     def _difference_hessians(self, theta: FloatArray) -> FloatArray:
+        """Return the same as :meth:`hessians` by finite differences, for custom divergences."""
         hessians = np.empty((*theta.shape, self.dim))
         step = _DIFFERENCE * (1.0 + np.abs(theta).max(axis=1, initial=0.0))
         for c in range(self.dim):
@@ -374,7 +381,7 @@ class _Search:
         self.step = -np.einsum("nij,nj->ni", inverse, self.residual)
         self.length = np.ones(target.shape[0])
         self.tolerance = 16.0 * _EPS * np.sqrt(family.origin.shape[0])
-        # At a member that is already known there is nothing to find, and its own theta is kept to the last bit.
+        # Rows at a known member keep its theta to the last bit.
         self.converged: BoolArray = _norms(self.residual) <= _EPS * (family.size + _norms(target))
 
     def run(self) -> None:

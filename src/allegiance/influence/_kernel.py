@@ -77,7 +77,7 @@ class Kernel(Influence):
     approximation
         None for exact sums of kernel values. For large n, a map to finitely many features: "nystroem", "fourier"
         (random Fourier features, for "rbf") or "hashing" (a count sketch, for "polynomial"), each with 500 features; or
-        a transformer of scikit-learn with parameters of its own, which is fitted to X.
+        a scikit-learn transformer, which is fitted to X.
 
     Examples
     --------
@@ -97,22 +97,23 @@ class Kernel(Influence):
     flat_sides: ClassVar[bool] = False
 
     def check(self) -> None:
-        """Raise unless the kernel is known, and takes the parameters and the approximation given."""
-        given = self._given()
+        """Raise unless the kernel is known and takes these parameters and this approximation."""
+        settings = self._settings()
         if not callable(self.name):
             check_choice(self.name, "kernel", KERNELS)
-        taken = () if callable(self.name) else PARAMETERS[self.name]
-        if unknown := ", ".join(sorted(set(given) - set(taken))):
-            raise ValueError(f"Kernel({self.name!r}) got {unknown}, but takes {', '.join(taken) or 'no parameters'}.")
-        for name, value in given.items():
+        allowed = () if callable(self.name) else PARAMETERS[self.name]
+        if unknown := ", ".join(sorted(set(settings) - set(allowed))):
+            raise ValueError(f"Kernel({self.name!r}) got {unknown}, but takes {', '.join(allowed) or 'no parameters'}.")
+        for name, value in settings.items():
             known = isinstance(value, Integral if name == "degree" else Real) and not isinstance(value, bool)
             if not (known and (value > 0 or (value == 0 and name == "coef0"))):
                 kind = {"gamma": "a positive number", "degree": "a positive integer", "coef0": "zero or more"}[name]
                 raise ValueError(f"{name} of Kernel must be {kind}, got {value!r}.")
         if self.approximation is not None:
-            self._check_approximation(given)
+            self._check_approximation(settings)
 
-    def _check_approximation(self, given: dict[str, Any]) -> None:
+    def _check_approximation(self, settings: dict[str, Any]) -> None:
+        """Raise unless the kernel supports this approximation."""
         if self.name == "precomputed":
             raise ValueError("approximation needs the data, but Kernel('precomputed') gives kernel values only.")
         if isinstance(self.approximation, str):
@@ -125,10 +126,11 @@ class Kernel(Influence):
                 f"approximation of Kernel must be {', '.join(map(repr, APPROXIMATIONS))} or a transformer, got "
                 f"{self.approximation!r}."
             )
-        elif given:
-            raise ValueError(f"Kernel got {', '.join(given)} and a transformer: set them on the transformer.")
+        elif settings:
+            raise ValueError(f"Kernel got {', '.join(settings)} and a transformer: set them on the transformer.")
 
-    def _given(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
+        """Return the kernel parameters that the user set."""
         params = {name: getattr(self, name) for name in ("gamma", "degree", "coef0")}
         return {name: value for name, value in params.items() if value is not None}
 
@@ -138,7 +140,7 @@ class Kernel(Influence):
         return self.name != "precomputed"
 
     def with_data(self, X: Rows) -> ResolvedKernel:
-        """Return the kernel with the parameters that are missing chosen by the data X (n, d).
+        """Return the kernel with missing parameters chosen from the data X (n, d).
 
         Scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardized data gamma is
         1 / d, as "scale" in scikit-learn's SVC.
@@ -147,7 +149,7 @@ class Kernel(Influence):
             return ResolvedKernel(self.name, {})
         mean, variance = _mean_and_variance(X)
         spread = float((np.sqrt(variance) if self.name == "laplacian" else variance).sum())
-        chosen = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0} | self._given()
+        chosen = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0} | self._settings()
         params = {name: chosen[name] for name in PARAMETERS[self.name]}
         return ResolvedKernel(self.name, params, mean if self.name == "rbf" and not is_sparse(X) else None)
 
@@ -186,10 +188,10 @@ class Kernel(Influence):
 
 def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless the kernel has the parameters it takes, and no others."""
-    given, taken = parts["params"], PARAMETERS[parts["name"]]
-    if set(given) != set(taken):
-        raise ValueError(f"params must be {', '.join(taken) or 'empty'}, not {given!r}.")
-    check_parts(given, dict.fromkeys(taken, Number()), "params", sizes)
+    settings, allowed = parts["params"], PARAMETERS[parts["name"]]
+    if set(settings) != set(allowed):
+        raise ValueError(f"params must be {', '.join(allowed) or 'empty'}, not {settings!r}.")
+    check_parts(settings, dict.fromkeys(allowed, Number()), "params", sizes)
 
 
 @stored(
@@ -249,6 +251,7 @@ class ResolvedKernel:
         return self._polynomial(_squares(A))
 
     def _polynomial(self, values: FloatArray) -> FloatArray:
+        """Return the polynomial kernel of inner products."""
         values = self.params["gamma"] * values + self.params["coef0"]
         result = values.copy()  # multiplied up, since NumPy's power is ten times as slow
         for _ in range(self.params["degree"] - 1):
@@ -262,7 +265,7 @@ def float_rows(X: Rows) -> Rows:
 
 
 def _short(rows: Rows) -> Rows:
-    """Return rows with the 32-bit indices that scikit-learn's Manhattan distance asks of sparse ones."""
+    """Return rows with 32-bit indices if they are sparse, which scikit-learn's Manhattan distance requires."""
     if not is_sparse(rows):
         return rows
     return sp.csr_array((rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)), shape=rows.shape)
@@ -298,10 +301,10 @@ _INDEFINITE = 1e-6
 def _precomputed_or_not(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless there are members to compare rows with, or the diagonal of their kernel values."""
     precomputed = parts["kernel"]["name"] == "precomputed"
-    if (parts["members"] is None, parts["own"] is not None) != (precomputed, precomputed):
-        raise ValueError("it needs the members, or for 'precomputed' the diagonal, and never both.")
+    if (parts["members"] is None, parts["diagonal"] is not None) != (precomputed, precomputed):
+        raise ValueError("it needs the members, or the diagonal for 'precomputed', but not both.")
     if precomputed:
-        sizes.agree("d", sizes["m"], "own")
+        sizes.agree("d", sizes["m"], "diagonal")
 
 
 @stored(
@@ -310,64 +313,64 @@ def _precomputed_or_not(parts: dict[str, Any], sizes: Sizes) -> None:
     kernel=Part("kernel-function", d="d"),
     weights=Matrix("k", "m"),
     members=OrNone(Matrix("m", "d")),
-    own=OrNone(floats("m", low=0.0)),
+    diagonal=OrNone(floats("m", low=0.0)),
 )
 @dataclass(frozen=True)
 class KernelSums:
     """Sums Σ_j w_ij K(x, x_j) over members x_j with weights w_i, such as the means over the members of clusters i.
 
     Dense blocks are filled up to a fixed number of rows, and BLAS runs on one thread: then its usual implementations
-    treat all rows alike, and the result for a row has the same bits whatever the others. That is up to the function
-    if the kernel is one.
+    treat all rows alike, and the bits of a row do not depend on other rows. A kernel function must ensure that itself.
 
-    ``weights`` are CSR (k, m), ``members`` (m, d) prepared rows; for "precomputed", where the m columns of the rows to
-    come stand for them, ``own`` (m,) is the diagonal of the kernel instead.
+    ``weights`` are CSR (k, m), ``members`` (m, d) prepared rows; for "precomputed" they are
+    None, since the m columns of new rows are values with them, and ``diagonal`` (m,) is that of the kernel matrix.
     """
 
     kernel: ResolvedKernel
     weights: Any
     members: Rows | None
-    own: FloatArray | None = None
+    diagonal: FloatArray | None = None
 
     @cached_property
     def _blocks(self) -> list[tuple[Any, slice]]:
-        """The weights of some members at a time, and which they are."""
+        """Blocks of members: their weights, and their rows."""
         blocks = slices(self.weights.shape[1], _KERNEL_COLUMNS)
         return [(sp.csr_array(self.weights[:, block]), block) for block in blocks]
 
     def sums(self, X: Rows, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return the sums (n, k) for rows X (n, d), or for rows (n, m) of kernel values, and K(x, x) (n,).
 
-        From kernel values K(x, x) is not known. The largest K(x, j)² / K(j, j) over the training rows j stands in: by
-        Cauchy and Schwarz no more than K(x, x), and equal to it if x is one of them.
+        For "precomputed", K(x, x) is unknown and replaced by the largest K(x, j)² / K(j, j) over the training rows j,
+        which is at most K(x, x) (Cauchy-Schwarz), and equal to it if x is one of them.
         """
-        if self.own is not None and X.shape[1] != self.own.size:
-            raise ValueError(f"X must hold kernel values with the {self.own.size} training rows, got shape {X.shape}.")
-        sums, own = np.zeros((X.shape[0], self.weights.shape[0])), np.empty(X.shape[0])
+        if self.diagonal is not None and X.shape[1] != self.diagonal.size:
+            n = self.diagonal.size
+            raise ValueError(f"X must hold kernel values with the {n} training rows, got shape {X.shape}.")
+        sums, squares = np.zeros((X.shape[0], self.weights.shape[0])), np.empty(X.shape[0])
 
         def fill(rows: slice) -> None:
             for part in slices(rows, _KERNEL_ROWS):
-                self._fill(X, part, sums[part], own[part])
+                self._fill(X, part, sums[part], squares[part])
 
         if callable(self.kernel.name):  # which may not be safe in threads, or may use its own
             fill(slice(0, X.shape[0]))
         else:
             with on_one_thread(), np.errstate(over="ignore", invalid="ignore"):
                 for_row_blocks(fill, X.shape[0], threads, multiple=_KERNEL_ROWS)
-        if not (np.isfinite(sums).all() and np.isfinite(own).all()):
+        if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
             raise ValueError("kernel returns values that are not finite: scale X, or change the parameters of Kernel.")
-        return sums, own
+        return sums, squares
 
-    def _fill(self, X: Rows, part: slice, sums: FloatArray, own: FloatArray) -> None:
+    def _fill(self, X: Rows, part: slice, sums: FloatArray, squares: FloatArray) -> None:
         """Add to ``sums`` (rows, k), and write the diagonal to ``own`` (rows,)."""
         count = part.stop - part.start
         if self.members is None:
-            assert self.own is not None
+            assert self.diagonal is not None
             values = dense(X[part])
             for weights, block in self._blocks:
                 sums += (weights @ values[:, block].T).T
-            known = self.own > _NO_NORM * self.own.max()
-            own[:] = (values[:, known] ** 2 / self.own[known]).max(axis=1, initial=0.0)
+            known = self.diagonal > _NO_NORM * self.diagonal.max()
+            squares[:] = (values[:, known] ** 2 / self.diagonal[known]).max(axis=1, initial=0.0)
             return
         if is_sparse(X) or callable(self.kernel.name):
             rows = self.kernel.prepare(X[part])
@@ -376,7 +379,7 @@ class KernelSums:
         for weights, block in self._blocks:
             # The members first, since then the block lies in memory as the sparse product reads it.
             sums += (weights @ self.kernel.block(self.members[block], rows)).T[:count]
-        own[:] = self.kernel.diagonal(rows)[:count]
+        squares[:] = self.kernel.diagonal(rows)[:count]
 
 
 @stored(
@@ -426,13 +429,13 @@ class KernelEmbedding:
             means = KernelSums(kernel, weights, None, np.array(X.diagonal(), dtype=np.float64))
         else:
             means = KernelSums(kernel, weights, kernel.prepare(X[members]))
-        g, own = means.sums(X, threads)
+        g, squares = means.sums(X, threads)
         gram: FloatArray = dense(weights @ (g if precomputed else g[members]))
         # Products of d terms, sums of k: the scale of their rounding. A kernel of single precision says so.
         eps = float(np.finfo(X.dtype).eps) if precomputed and X.dtype.kind == "f" else np.finfo(float).eps
         values, vectors = _axes(gram, 8 * eps * max(n_clusters, X.shape[1], 16))
         embedding = cls(means, gram, vectors / np.sqrt(values), (vectors * np.sqrt(values))[rank])
-        return embedding, embedding._locate(g, own)
+        return embedding, embedding._locate(g, squares)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), or of kernel values (n, n_train) for "precomputed", to the span of the sites.
@@ -442,7 +445,8 @@ class KernelEmbedding:
         """
         return self._locate(*self.means.sums(X, threads))
 
-    def _locate(self, g: FloatArray, own: FloatArray) -> Located:
+    def _locate(self, g: FloatArray, norms: FloatArray) -> Located:
+        """Locate rows in feature space from their kernel sums (n, k) with the clusters and squared norms (n,)."""
         center = self.gram.mean(axis=1)
         away = g - center
         # Axis by axis, since a matrix product would not round every row alike.
@@ -450,7 +454,7 @@ class KernelEmbedding:
         for c in range(position.shape[1]):
             position[:, c] = row_dots(away, self.axes[:, c])
         squares = row_dots(position, position)
-        residual = own - 2.0 * row_sums(g) / center.size + center.mean() - squares
+        residual = norms - 2.0 * row_sums(g) / center.size + center.mean() - squares
         far = np.sqrt(squares) / (
             _MAX_RADIUS * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny)
         )

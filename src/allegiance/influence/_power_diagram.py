@@ -26,7 +26,7 @@ _CLEARANCES, _ROWS = 2**15, 2**12
 _CHUNK, _BLOCK = 2048, 1 << 21
 #: Columns up to which rows are whitened one by one.
 _FEW_COLUMNS = 64
-#: Rows multiplied by BLAS at a time: always as many, so that it treats each row alike whatever the others.
+#: Rows multiplied by BLAS at a time: a fixed number, so that the bits of a row do not depend on other rows.
 BLOCK_ROWS = 256
 #: A sparse row is converted whole if its absent entries hold less than this share of the squared shift: their part of
 #: a sum over all columns would otherwise be lost to rounding.
@@ -79,7 +79,7 @@ class PowerDiagram:
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """No limits: distances are defined everywhere."""
+        """Infinite limits: a power diagram is defined everywhere."""
         return no_bounds(self.positions.shape[1])
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
@@ -87,7 +87,7 @@ class PowerDiagram:
         return self.embedding.locate(X, threads)
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
-        """Return the function of each position (n, r)."""
+        """Return the function of each position (n, r): its squared distances, without |y|²."""
         return AffineFunctions(2.0 * position, row_dots(position, position) - self._query_weight)
 
     def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
@@ -104,7 +104,7 @@ class PowerDiagram:
 
     @property
     def clearance_scale(self) -> float:
-        """The largest lead in weight."""
+        """The largest lead in weight in the power diagram."""
         return float(np.abs(self._query_weight - self._site_weights).max())
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
@@ -148,6 +148,7 @@ class PowerDiagram:
 
 
 def _factors_or_matrix(value: Any, name: str, sizes: Sizes) -> None:
+    """Raise unless a stored whitening consists of factors (m,) or a matrix (m, m)."""
     shape = ("m",) if np.ndim(value) == 1 else ("m", "m")
     floats(*shape)(value, name, sizes)
 
@@ -232,7 +233,7 @@ class LinearEmbedding:
 
     @cached_property
     def _origin(self) -> FloatArray:
-        """(d,) the mean of the sites in the columns of X, whatever the order of the sites."""
+        """(d,) the mean of the sites in the columns of X; their order does not matter."""
         return self.sites[np.lexsort(self.sites.T[::-1])].mean(axis=0)
 
     @cached_property
@@ -290,6 +291,7 @@ class LinearEmbedding:
         return self.whitening is not None and self.whitening.ndim == 2 and self.whitening.shape[0] > _FEW_COLUMNS
 
     def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
+        """Write positions and residuals of some rows in the span of the sites."""
         if self._by_blas:
             self._whiten_chunk(dense(X) - self._origin, position, residual)
             return
@@ -312,7 +314,7 @@ class LinearEmbedding:
         position *= self.unit
 
     def _project_sparse(self, X: Rows, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Do the same as :func:`product_by_rows` with sparse rows, in time that grows with their entries."""
+        """Return the same as :func:`product_by_rows` for sparse rows, in time proportional to their entries."""
         X = sp.csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         position = X @ axes.T - shift @ axes.T
@@ -365,7 +367,7 @@ def _by_blocks(rows: FloatArray, work: Callable[[FloatArray], AnyArray], n_colum
 def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return (X - shift) @ axes.T (n, r) and the squared norms (n,) of X - shift, for X (n, d) and axes (r, d).
 
-    Unlike a product of BLAS, every row has the same bits whatever the others.
+    Unlike in a product of BLAS, the bits of a row do not depend on other rows.
     """
     from allegiance._kernels.counting import project_rows
 
@@ -376,18 +378,19 @@ def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple
 
 
 def padded(part: slice, size: int = BLOCK_ROWS) -> IntArray:
-    """Return the numbers (size,) of some rows, and of the last one as often as fills the block."""
+    """Return the numbers (size,) of some rows, repeating the last one to fill the block for BLAS."""
     return np.minimum(np.arange(part.start, part.start + size), part.stop - 1)
 
 
 def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
-    """Return the features (BLOCK_ROWS, m) of some rows, and of copies of the last one that fill the block."""
+    """Return the features (BLOCK_ROWS, m) of some rows, repeating the last one to fill the block for BLAS."""
     rows = X[padded(part)]
     with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
         return dense(transformer.transform(rows.astype(np.float64) if is_sparse(rows) else dense(rows)))
 
 
 def _whitened(X: FloatArray, whitening: FloatArray) -> FloatArray:
+    """Return rows (n, d) after whitening by factors (d,) or a matrix (d, d)."""
     return X * whitening if whitening.ndim == 1 else X @ whitening
 
 
@@ -398,7 +401,7 @@ def _scaled_entries(X: Rows, factors: FloatArray) -> Rows:
 
 
 def _with_entries(X: Rows, entries: FloatArray) -> Rows:
-    """Return other entries in the places of those of CSR X."""
+    """Return CSR X with other entries in the same places."""
     return sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)
 
 

@@ -417,7 +417,7 @@ def model_id(fitted: Fitted, plan: FeaturePlan | None = None) -> str:
     }
     state = {name: encode(value, name) for name, value in parts.items()}
     state |= {
-        "how": repr(replace(fitted.measurement(0.0), seconds=0.0)),
+        "how": repr(fitted.measurement),
         "preparation": repr(fitted.columns.preparation),
     }
     # Clusterers without predict give new points the label of the nearest representative.

@@ -177,15 +177,15 @@ class Summary(CardMixin):
         values = {name: getattr(self, name).tolist() for name in _ARRAYS}
         values |= {name: getattr(self, name) for name in (*_COUNTS, "review", "_worst_error")}
         values["seconds"] = self.measurement.seconds
-        return json.dumps(values, default=_plain)
+        return json.dumps(values, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
 
     def from_json(self, text: str | bytes) -> Summary:
         """Return the summary that :meth:`to_json` wrote; this one is any summary of the same scorer."""
         values: dict[str, Any] = json.loads(text)
         how = replace(self.measurement, seconds=values.pop("seconds"))
         for name in _ARRAYS:
-            own = getattr(self, name)
-            values[name] = np.array(values[name], dtype=own.dtype).reshape(-1, *own.shape[1:])
+            array = getattr(self, name)
+            values[name] = np.array(values[name], dtype=array.dtype).reshape(-1, *array.shape[1:])
         return replace(self, measurement=how, extras={}, **values | {"_engines": Counter(values["_engines"])})
 
     @property
@@ -453,8 +453,3 @@ def display_name(label: str, name: str) -> str:
 def _percent(share: float) -> str:
     """Return a share as a whole percentage, for the sentences of a summary."""
     return f"{100 * share:.0f}"
-
-
-def _plain(value: Any) -> Any:
-    """Return a NumPy scalar of a summary as JSON knows it."""
-    return value.item() if isinstance(value, np.generic) else str(value)
