@@ -15,7 +15,7 @@ from ._base import MAX_SAMPLES, SHARED, Estimate, Queries
 from ._tessellation import SingleFunctions
 
 #: Units of samples (:class:`AdaptiveCounts`) in a round, and least and most blocks of samples in one.
-_ROUND_UNITS, _LEAST_ROUND, _MOST_ROUND = 0.25, 16, 512
+_ROUND_UNITS, _LEAST_ROUND, _MOST_ROUND = 0.25, 8, 256
 #: Sites up to which one unit comes before the first look at how precise a query is. With more of them even the largest
 #: share is small, and needs fewer samples, but not less than the second number in units.
 _FULL_LOOK_SITES, _LEAST_LOOK = 50, 0.25
@@ -158,7 +158,7 @@ class ReflectedCounts(AdaptiveCounts):
         region, seed = self._tessellation.region, self._settings.seed
         n, r = self._round_size // SIZE, region.dim
         blocks = empty_blocks(n, r)
-        highest, owner = np.empty((n, SIZE), np.float32), np.empty((n, SIZE), np.uint16)
+        highest, owner = np.empty((n, SIZE), np.float32), np.empty((n, SIZE), np.int32)
 
         def work(part: slice) -> None:
             columns = region.sample_columns((part.stop - part.start) * LANES, stream(seed, SHARED, _DRAWS, index, part.start))
