@@ -44,7 +44,7 @@ def make_result():
             label=label,
             classes=classes,
             _empty_cell=np.zeros(n, dtype=bool),
-            _residual=np.zeros(n),
+            _residual=Lazy.known(np.zeros(n)),
             _measurement=Measurement("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
             _codes=codes,
             _distances=Lazy(lambda: (distance, np.zeros(n))),

@@ -3,8 +3,8 @@
 The cube and the ball stay the same if coordinates change their signs. The axes form GROUPS groups, axis c in group
 c % GROUPS, and each base sample is reflected in SIGNS ways: with the signs of the rows of a Hadamard matrix for its
 groups, and with the opposite ones. Each of these samples is uniform, and any two are uncorrelated or opposite. An affine
-function needs one product per coordinate and group for all of them: sums of groups are added and subtracted in four
-rounds (the fast Walsh-Hadamard transform). That is a sixteenth of the products of independent samples.
+function needs one product per coordinate and group for all of them: sums of groups are added and subtracted in five
+rounds (the fast Walsh-Hadamard transform). That takes one of 64 products of independent samples.
 
 Base samples come in blocks (number of blocks, width, LANES) of float32 in which LANES of them stand side by side;
 ``width`` is a multiple of GROUPS, and axes beyond the r of the region are zero. A block has ``SIZE`` samples: sample
@@ -27,13 +27,14 @@ from .affine_block import VECTOR, Call, element, lowest_bit, splat, vector_intri
 from .jit import jit
 
 #: Groups of axes, base samples side by side, reflections of each of them, and samples in a block.
-GROUPS, LANES = 16, 16
+GROUPS, LANES = 32, 16
 SIGNS = 2 * GROUPS
 SIZE = SIGNS * LANES
+_HALF = GROUPS // 2
 #: Margins below so many times what rounding may change are computed in double precision.
 _EXACT_BELOW = 64.0
 #: Coordinates of the base samples that all queries of a site pass before the next ones come: they stay in a cache.
-_NEAR = 2**15
+_NEAR = 2**13
 
 _INDEX = ir.IntType(64)
 _FLOATS = ir.VectorType(ir.FloatType(), VECTOR)
@@ -52,30 +53,38 @@ def _for_signs(call: Call, use: Callable[[Any, Any, int], None]) -> None:
     samples = element(builder, call.pointer("blocks"), builder.mul(block, _INDEX(LANES)))
     constant = builder.load(element(builder, call.pointer("constants"), call.number("row")), typ=ir.FloatType())
     start = splat(builder, constant, _FLOATS)
-    zeros = ir.Constant(_FLOATS, [0.0] * VECTOR)
     for strip in range(0, LANES, VECTOR):
-        sums = [cgutils.alloca_once(builder, _FLOATS) for _ in range(GROUPS)]
-        for total in sums:
-            builder.store(zeros, total)
-        with cgutils.for_range(builder, builder.udiv(width, _INDEX(GROUPS))) as step:
-            first = builder.mul(step.index, _INDEX(GROUPS))
-            for group, total in enumerate(sums):
-                axis = builder.add(first, _INDEX(group))
-                number = builder.load(element(builder, slopes, axis), typ=ir.FloatType())
-                at = builder.add(builder.mul(axis, _INDEX(LANES)), _INDEX(strip))
-                vector = builder.load(element(builder, samples, at), align=4, typ=_FLOATS)
-                product = builder.fmul(splat(builder, number, _FLOATS), vector, flags=_FUSE)
-                builder.store(builder.fadd(product, builder.load(total, typ=_FLOATS), flags=_FUSE), total)
-        values = [builder.load(total, typ=_FLOATS) for total in sums]
-        half = 1
-        while half < GROUPS:
-            for i in (i for i in range(GROUPS) if not i & half):
-                one, other = values[i], values[i + half]
-                values[i], values[i + half] = builder.fadd(one, other), builder.fsub(one, other)
-            half *= 2
-        for sign, value in enumerate(values):
-            use(builder.fadd(start, value), sign * LANES + strip)
-            use(builder.fsub(start, value), (sign + GROUPS) * LANES + strip)
+        # Half of the groups at a time: there are not more registers for their sums.
+        halves = [_transformed_sums(builder, slopes, samples, width, strip, part) for part in (0, _HALF)]
+        for i, (one, other) in enumerate(zip(*halves, strict=True)):
+            for sign, value in (i, builder.fadd(one, other)), (i + _HALF, builder.fsub(one, other)):
+                use(builder.fadd(start, value), sign * LANES + strip)
+                use(builder.fsub(start, value), (sign + GROUPS) * LANES + strip)
+
+
+def _transformed_sums(builder: Any, slopes: Any, samples: Any, width: Any, strip: int, part: int) -> list[Any]:
+    """Return sums and differences of half of the groups, from group ``part`` on, for VECTOR lanes from ``strip`` on."""
+    zeros = ir.Constant(_FLOATS, [0.0] * VECTOR)
+    sums = [cgutils.alloca_once(builder, _FLOATS) for _ in range(_HALF)]
+    for total in sums:
+        builder.store(zeros, total)
+    with cgutils.for_range(builder, builder.udiv(width, _INDEX(GROUPS))) as step:
+        first = builder.mul(step.index, _INDEX(GROUPS))
+        for group, total in enumerate(sums, part):
+            axis = builder.add(first, _INDEX(group))
+            number = builder.load(element(builder, slopes, axis), typ=ir.FloatType())
+            at = builder.add(builder.mul(axis, _INDEX(LANES)), _INDEX(strip))
+            vector = builder.load(element(builder, samples, at), align=4, typ=_FLOATS)
+            product = builder.fmul(splat(builder, number, _FLOATS), vector, flags=_FUSE)
+            builder.store(builder.fadd(product, builder.load(total, typ=_FLOATS), flags=_FUSE), total)
+    values = [builder.load(total, typ=_FLOATS) for total in sums]
+    distance = 1
+    while distance < _HALF:
+        for i in (i for i in range(_HALF) if not i & distance):
+            one, other = values[i], values[i + distance]
+            values[i], values[i + distance] = builder.fadd(one, other), builder.fsub(one, other)
+        distance *= 2
+    return values
 
 
 _FUNCTION: dict[str, Any] = {
@@ -117,6 +126,7 @@ def compare_reflected(call: Call) -> None:
 def _sign(axis: int, sign: int) -> float:
     """Return the sign that reflection number ``sign`` gives to an axis."""
     odd = axis & sign & (GROUPS - 1)
+    odd ^= odd >> 4
     odd ^= odd >> 2
     odd ^= odd >> 1
     return -1.0 if (odd & 1) ^ (sign >= GROUPS) else 1.0
@@ -133,7 +143,7 @@ def own_samples(
     highest: AnyArray,
     owner: AnyArray,
 ) -> None:
-    """Write the owner of each sample, and its value -f_i, to ``owner`` uint16 and ``highest`` (number of blocks, SIZE).
+    """Write the owner of each sample, and its value -f_i, to ``owner`` int32 and ``highest`` (number of blocks, SIZE).
 
     ``slopes`` (k, width) and ``constants`` (k,) are those of the functions -f_i in single precision. Where two of them
     are as ``close`` as rounding, double precision decides.

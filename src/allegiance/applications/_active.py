@@ -261,7 +261,7 @@ class NearestCenters:
         for part in slices(X.shape[0], BLOCK):
             located = self.diagram.locate(X[part], self.threads)
             for i in range(k):
-                out[part, i] = self.diagram.divergences(located, np.full(located.residual.shape, i))
+                out[part, i] = self.diagram.divergences(located, np.full(located.position.shape[0], i))
         return out
 
     def extreme_rows(self, X: Rows) -> IntArray:

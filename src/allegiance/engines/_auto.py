@@ -32,9 +32,9 @@ class Auto(Engine):
     It never depends on the number of points, so that scoring in chunks gives the same numbers:
 
     1. few representatives in at most four dimensions, and flat walls: exact;
-    2. else shared samples, and hit-and-run for the points that get too few of them, for at most 2**27 / k steps each.
-       Up to 2**36 / (k r) samples are drawn, but at least twice as many as an average cell needs. This only limits
-       more than about 160 representatives in as many dimensions: some points then keep a larger ``standard_error``;
+    2. else shared samples, and hit-and-run for the points that get too few of them, for at most 2**25 / k steps each.
+       Up to 2**39 / (k r) samples are drawn, but at least twice as many as an average cell needs. This only limits
+       more than about 350 representatives in as many dimensions: some points then keep a larger ``standard_error``;
     3. in the whole space, inside the hull of the representatives: the closed form if there is one, exact if there are
        few, else hit-and-run.
 
@@ -134,9 +134,9 @@ class _SinglePlace(FittedEngine):
         return estimate
 
 
-#: Most slacks of sites computed on a walk for one query that the main engine could not measure: about 0.05 s. A walk
+#: Most slacks of sites computed on a walk for one query that the main engine could not measure: about 0.01 s. A walk
 #: that ends there has a larger standard error, and a warning says so.
-_WALK_BUDGET = 2**27
+_WALK_BUDGET = 2**25
 
 
 class _Cascade(FittedEngine):

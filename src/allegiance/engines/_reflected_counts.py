@@ -15,12 +15,18 @@ from ._base import MAX_SAMPLES, SHARED, Estimate, Queries
 from ._tessellation import SingleFunctions
 
 #: Units of samples (:class:`AdaptiveCounts`) in a round, and least and most blocks of samples in one.
-_ROUND_UNITS, _LEAST_ROUND, _MOST_ROUND = 0.25, 16, 512
+_ROUND_UNITS, _LEAST_ROUND, _MOST_ROUND = 0.25, 8, 256
 #: Sites up to which one unit comes before the first look at how precise a query is. With more of them even the largest
 #: share is small, and needs fewer samples, but not less than the second number in units.
 _FULL_LOOK_SITES, _LEAST_LOOK = 50, 0.25
-#: Units before a query is given up, and most for one with a small cell.
-_FIRST_VERDICT, _PATIENCE = 4, 16
+#: Units before a query is given up.
+_FIRST_VERDICT = 4
+#: Budgets of samples, or units if these are more, for a query with a small cell. It is walked if it needs more: its
+#: intervals would be more than twice as wide as they should be.
+_PATIENCE, _PATIENCE_IN_UNITS = 4, 16
+#: Most samples times sites and dimensions at the usual ``eps``, 1067 hits for an average cell, and least units of them:
+#: with hundreds of sites in as many dimensions queries that need more keep a larger standard error.
+_MAX_PRODUCTS, _USUAL_HITS, _LEAST_BUDGET = 2**39, 1067, 2.0
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
 _MAX_GROWTH = 2.0
 #: Key of the streams of random numbers.
@@ -57,9 +63,9 @@ class ReflectedCounts(AdaptiveCounts):
         queries = Queries(*kernel_ready(*queries))
         k = self._tessellation.n_sites
         look = max(min(_FULL_LOOK_SITES / k, 1.0), _LEAST_LOOK)
-        most = max(self._max_samples - self._round_size + 1, 1)
+        most = self._budget
         first_verdict = min(_FIRST_VERDICT * self._unit, most)
-        patience = max(_PATIENCE * self._unit, 2.0 * MAX_SAMPLES)
+        patience = max(_PATIENCE * most, _PATIENCE_IN_UNITS * self._unit)
         schedule = Schedule(min(look * self._unit, most), _MAX_GROWTH, _MAX_GROWTH, first_verdict, patience, most)
         tally = Tally(*np.zeros((3, queries.n, k), np.int64))
         estimate = Estimate.blank(queries.n, k, SHARED)
@@ -87,6 +93,15 @@ class ReflectedCounts(AdaptiveCounts):
 
         blocks = min(max(int(_ROUND_UNITS * self._unit) // SIZE, _LEAST_ROUND), _MOST_ROUND)
         return max(min(blocks, self._max_samples // SIZE), 1) * SIZE
+
+    @property
+    def _budget(self) -> float:
+        """The number of samples after which no round follows."""
+        usual = _USUAL_HITS * (self._tessellation.n_sites + 1)
+        most = max(_MAX_PRODUCTS / self._tessellation.functions.a.size, _LEAST_BUDGET * usual)
+        # A smaller ``eps`` or more samples than usual lift this limit, too.
+        most *= max(self._unit / usual, 1.0) * max(self._max_samples / MAX_SAMPLES, 1.0)
+        return max(min(most, self._max_samples) - self._round_size + 1, 1)
 
     @cached_property
     def _single(self) -> SingleFunctions:
@@ -158,7 +173,7 @@ class ReflectedCounts(AdaptiveCounts):
         region, seed = self._tessellation.region, self._settings.seed
         n, r = self._round_size // SIZE, region.dim
         blocks = empty_blocks(n, r)
-        highest, owner = np.empty((n, SIZE), np.float32), np.empty((n, SIZE), np.uint16)
+        highest, owner = np.empty((n, SIZE), np.float32), np.empty((n, SIZE), np.int32)
 
         def work(part: slice) -> None:
             columns = region.sample_columns((part.stop - part.start) * LANES, stream(seed, SHARED, _DRAWS, index, part.start))

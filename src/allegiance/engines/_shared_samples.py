@@ -17,9 +17,8 @@ from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, Fit
 from ._reflected_counts import ReflectedCounts
 from ._tessellation import Tessellation
 
-#: With more sites than the first number, and up to the second or to this multiple of the dimensions, samples are chosen
-#: for each site: elsewhere choosing costs more than it saves (docs/dev/geometry.md).
-FEW_SITES, MANY_SITES, SITES_PER_DIMENSION = 16, 128, 8
+#: From this many dimensions on, samples of a region without walls are reflected; with fewer, independent ones cost less.
+MANY_DIMENSIONS = 32
 
 
 @ENGINES.register("shared")
@@ -70,10 +69,9 @@ class SharedSamples(Engine):
                 PrecisionWarning,
                 stacklevel=2,
             )
-        many = min(max(MANY_SITES, SITES_PER_DIMENSION * tessellation.dim), np.iinfo(np.uint16).max)
         symmetric = not tessellation.region.walls.shape[0]
         counts: type[AdaptiveCounts]
-        counts = ReflectedCounts if symmetric and FEW_SITES < tessellation.n_sites <= many else PlainCounts
+        counts = ReflectedCounts if symmetric and tessellation.dim >= MANY_DIMENSIONS else PlainCounts
         return counts(tessellation, settings, self.max_samples, self.cache_mb)
 
 

@@ -194,7 +194,7 @@ class Fitted:
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
-            _residual=located.residual,
+            _residual=located.lazy_residual,
             _measurement=replace(self.measurement, seconds=time.perf_counter() - started),
             _codes=codes,
             _distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
@@ -206,7 +206,7 @@ class Fitted:
 
     def empty_result(self, frame: FrameLike, top: int | None) -> AffinityResult:
         """Return a result without points, from a fitted object."""
-        located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
+        located = Located(np.empty((0, self.tessellation.dim)), Lazy.known(np.empty(0)))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
 
     @cached_property

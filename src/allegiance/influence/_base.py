@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 import numpy as np
 
 from allegiance._core.exact_sums import ExactSums
-from allegiance._core.parameters import Parameters, Registry
+from allegiance._core.parameters import Lazy, Parameters, Registry
 from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, check_number, real_array
 
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ class Located(NamedTuple):
 
     position: FloatArray
     """(n, r) coordinates."""
-    residual: FloatArray
-    """(n,) distance, for Bregman diagrams divergence, of each row from the span of the sites, in the user's units."""
+    lazy_residual: Lazy[FloatArray]
+
+    @property
+    def residual(self) -> FloatArray:
+        """(n,) distance, for Bregman diagrams divergence, of each row from the span of the sites, in the user's units."""
+        return self.lazy_residual.value
 
 
 def no_bounds(r: int) -> tuple[FloatArray, FloatArray]:

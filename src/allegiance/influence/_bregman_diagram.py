@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from allegiance._core.parameters import Lazy
 from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.stored import Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, Rows, dense, row_dots
@@ -130,7 +131,7 @@ class BregmanDiagram:
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), inside the domain, to positions (n, r); ``residual`` is their D(x ‖ x̂)."""
         if self.axes is None:
-            return Located(np.array(dense(X)), np.zeros(X.shape[0]))
+            return Located(np.array(dense(X)), Lazy.known(np.zeros(X.shape[0])))
         position, residual = np.empty((X.shape[0], self.dim)), np.empty(X.shape[0])
 
         @np.errstate(over="ignore", invalid="ignore")
@@ -145,7 +146,7 @@ class BregmanDiagram:
 
         for_row_blocks(locate_rows, X.shape[0], threads)
         np.nan_to_num(residual, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
-        return Located(position, residual)
+        return Located(position, Lazy.known(residual))
 
     def _chunks(self, rows: int | slice) -> Iterator[slice]:
         """Return chunks of rows to compute divergences for, small enough for the cache."""

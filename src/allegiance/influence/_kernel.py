@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from allegiance._core.parameters import Lazy
 from allegiance._core.parallel import for_row_blocks, on_one_thread, slices, stream
 from allegiance._core.stored import (
     POSITIVE,
@@ -459,7 +460,7 @@ class KernelEmbedding:
             _MAX_RADIUS * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny)
         )
         position /= np.maximum(far, 1.0)[:, None]
-        return Located(position, np.sqrt(np.maximum(residual, 0.0)))
+        return Located(position, Lazy.known(np.sqrt(np.maximum(residual, 0.0))))
 
 
 def _number_by_first_row(codes: AnyArray, n_clusters: int) -> tuple[AnyArray, AnyArray]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core.parallel import for_row_blocks, kernel_ready, on_one_thread, slices
+from allegiance._core.parameters import Lazy
 from allegiance._core.stored import POSITIVE, Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse, power_of_two, row_dots
 
@@ -261,21 +262,40 @@ class LinearEmbedding:
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or CSR, to positions (n, r); never holds a second copy of X."""
+        position, residual = np.empty((X.shape[0], self.dim)), np.zeros(X.shape[0])
+
+        def locate(rows: Rows, part: slice) -> None:
+            self._locate_chunk(rows, position[part], residual[part])
+
+        self._for_chunks(locate, X, threads)
+        if np.abs(position).max(initial=0.0) > _MAX_RADIUS:
+            position /= np.maximum(np.abs(position).max(axis=1, initial=0.0) / _MAX_RADIUS, 1.0)[:, None]
+        if self._by_blas and self.basis is not None:
+            return Located(position, Lazy(partial(self._residuals, X, threads)))
+        return Located(position, Lazy.known(residual))
+
+    def _residuals(self, X: Rows, threads: int) -> FloatArray:
+        """Return the distance (n,) of rows from the span of the sites, where it takes longer than their positions."""
+        residual = np.empty(X.shape[0])
+
+        def measure(rows: Rows, part: slice) -> None:
+            residual[part] = _lengths_after(dense(rows) - self._origin, *self._residual_map)
+
+        self._for_chunks(measure, X, threads)
+        return residual
+
+    def _for_chunks(self, work: Callable[[Rows, slice], None], X: Rows, threads: int) -> None:
+        """Call ``work(rows, part)`` for rows of X in float64, or their features, some at a time."""
         n, mapped = X.shape[0], self.transformer is not None
-        position, residual = np.empty((n, self.dim)), np.zeros(n)
         chunk = BLOCK_ROWS if mapped else min(_CHUNK, max(1, _BLOCK // X.shape[1]))
 
-        def locate_rows(rows: slice) -> None:
+        def work_on(rows: slice) -> None:
             for part in slices(rows, chunk):
-                x = padded_features(self.transformer, X, part)[: part.stop - part.start] if mapped else X[part]
-                self._locate_chunk(x, position[part], residual[part])
+                work(padded_features(self.transformer, X, part)[: part.stop - part.start] if mapped else X[part], part)
 
         products = np.inf if mapped else n * X.shape[1] * self.dim
         with on_one_thread() if self._by_blas else nullcontext():
-            for_row_blocks(locate_rows, n, threads, multiple=BLOCK_ROWS if mapped else 1, products=products)
-        if np.abs(position).max(initial=0.0) > _MAX_RADIUS:
-            position /= np.maximum(np.abs(position).max(axis=1, initial=0.0) / _MAX_RADIUS, 1.0)[:, None]
-        return Located(position, residual)
+            for_row_blocks(work_on, n, threads, multiple=BLOCK_ROWS if mapped else 1, products=products)
 
     def _whiten(self, X: Rows) -> Rows:
         """Apply the whitening to some rows."""
@@ -293,7 +313,9 @@ class LinearEmbedding:
     def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
         """Write positions and residuals of some rows in the span of the sites."""
         if self._by_blas:
-            self._whiten_chunk(dense(X) - self._origin, position, residual)
+            axes = self._whitened_axes.T
+            position[:] = _by_blocks(dense(X) - self._origin, lambda block: block @ axes, position.shape[1])
+            position *= self.unit
             return
         X = self._whiten(X)
         if self.basis is None:
@@ -303,14 +325,6 @@ class LinearEmbedding:
             position[:], squares = project(dense(X) if project is product_by_rows else X, self.shift, self.basis.T)
             squares -= row_dots(position, position)
             residual[:] = np.sqrt(np.maximum(squares, 0.0))
-        position *= self.unit
-
-    def _whiten_chunk(self, rows: FloatArray, position: FloatArray, residual: FloatArray) -> None:
-        """Map rows (m, d), less the origin, where whitening is most of the work."""
-        axes = self._whitened_axes.T
-        position[:] = _by_blocks(rows, lambda block: block @ axes, position.shape[1])
-        if self.basis is not None:
-            residual[:] = _lengths_after(rows, *self._residual_map)
         position *= self.unit
 
     def _project_sparse(self, X: Rows, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:

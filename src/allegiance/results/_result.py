@@ -100,10 +100,12 @@ def distance_and_closeness(
     """
     n = codes.shape[0]
     distance, closeness = np.empty(n), np.empty(n)
+    residual = located.residual
 
     def work(rows: slice) -> None:
         for part in slices(rows, _ROWS):
-            own, other = diagram.own_and_other(Located(located.position[part], located.residual[part]), codes[part])
+            some = Located(located.position[part], Lazy.known(residual[part]))
+            own, other = diagram.own_and_other(some, codes[part])
             distance[part] = own
             larger = np.maximum(own, other)
             # 0 where both are 0, or too large to compare.
@@ -157,7 +159,7 @@ class AffinityResult(CardMixin):
     label: AnyArray
     classes: AnyArray
     _empty_cell: BoolArray
-    _residual: FloatArray
+    _residual: Lazy[FloatArray]
     _measurement: Measurement
     _codes: IntArray
     _distances: Lazy[tuple[FloatArray, FloatArray]]
@@ -400,7 +402,7 @@ class AffinityResult(CardMixin):
             "distance": self._distance,
             "closeness": self._closeness,
             "empty_cell": self._empty_cell,
-            "residual": self._residual,
+            "residual": self._residual.value,
             "engine": engine_names(self._engine_codes),
             "standard_error": self._ranks.largest_error,
         }
@@ -611,7 +613,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
     first = parts[0]
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("affinity", "standard_error", "label", "_empty_cell", "_residual", "_codes", "_engine_codes")
+        for name in ("affinity", "standard_error", "label", "_empty_cell", "_codes", "_engine_codes")
     }
     if first.clusters is not None:
         arrays["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
@@ -623,6 +625,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
     return replace(
         first,
         _measurement=replace(first._measurement, seconds=sum(part._measurement.seconds for part in parts)),
+        _residual=Lazy(lambda: np.concatenate([part._residual.value for part in parts])),
         _distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
         _frame_like=frame,
         **arrays,
