@@ -704,11 +704,8 @@ def quote_option(option: str, names: Iterable[str]) -> str:
     """Return a command-line option with column names, quoted if needed."""
     unique = list(dict.fromkeys(names))
     joined = ",".join(name for name in unique if "," not in name)
-    return " ".join(f"{option} {_quoted(text)}" for text in [joined, *(n for n in unique if "," in n)] if text)
-
-
-def _quoted(text: str) -> str:
-    """Return column names of a remedy for the shell, quoted if needed."""
-    if re.fullmatch(r"[\w,.+-]+", text):
-        return text
-    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
+    texts = [text for text in (joined, *(name for name in unique if "," in name)) if text]
+    for place, text in enumerate(texts):
+        if not re.fullmatch(r"[\w,.+-]+", text):
+            texts[place] = shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
+    return " ".join(f"{option} {text}" for text in texts)

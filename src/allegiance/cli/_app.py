@@ -191,7 +191,8 @@ class Program(click.Group):
             self._write_stop("Terminated.")
             return _TERMINATED
         except (BrokenPipeError, SystemExit):  # click exits if a pipe is closed
-            _silence_stdout()
+            with suppress(OSError, ValueError):  # keeps Python from reporting the closed pipe again while it exits
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED if self.code is None else self.code
         except Exception as error:
             if self.verbose:
@@ -244,11 +245,12 @@ def _text(error: Exception) -> str:
 
 def with_options(text: str) -> str:
     """Return a message of the library with command-line options instead of Python arguments."""
-    return _ARGUMENT.sub(lambda match: _option_of(*match.groups()), text)
+    return _ARGUMENT.sub(_option_of, text)
 
 
-def _option_of(argument: str, value: str) -> str:
+def _option_of(match: re.Match[str]) -> str:
     """Return the command-line option of an argument of the library, and its value."""
+    argument, value = match.groups()
     if argument == "missing" and value:
         words = [f"{column}={word}" for column, words in literal_eval(value).items() for word in words]
         return " ".join(f"--missing {shlex.quote(word)}" for word in words)
@@ -286,12 +288,6 @@ def open_closed_streams() -> None:
     os.close(descriptor)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-
-
-def _silence_stdout() -> None:
-    """Keep Python from reporting the closed pipe again while it exits."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_versions(context: click.Context, option: click.Parameter, value: bool) -> None:

@@ -144,19 +144,14 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
     settings = {name: value for name, value in vars(reading).items() if name not in ("missing", "on_error")}
     table = open_table(names[0] if len(names) == 1 else names, **settings, missing=list(reading.missing))
     if any("=" in value for value in reading.missing):
-        table.set_missing(_missing_by_column(reading.missing, table.columns))
+        words: dict[str, list[str]] = {name: [] for name in table.columns}
+        for value in reading.missing:
+            column, equals, word = value.partition("=")
+            has_column = bool(equals) and column in words
+            for name in [column] if has_column else words:
+                words[name].append(word if has_column else value)
+        table.set_missing({name: values for name, values in words.items() if values})
     return table
-
-
-def _missing_by_column(values: tuple[str, ...], columns: list[str]) -> dict[str, list[str]]:
-    """Return the values that mean missing by column, from VALUE, or COLUMN=VALUE if the column exists."""
-    words: dict[str, list[str]] = {name: [] for name in columns}
-    for value in values:
-        column, equals, rest = value.partition("=")
-        is_own = bool(equals) and column in words
-        for name in [column] if is_own else words:
-            words[name].append(rest if is_own else value)
-    return {name: values for name, values in words.items() if values}
 
 
 def plan_features(features: Features, table: Table, *, labels: Any = None) -> FeaturePlan:

@@ -69,24 +69,22 @@ def check_outputs(run: Run) -> None:
 
 def _paths(run: Run) -> dict[str, str]:
     """Return the output files by option, the run record last."""
+    from allegiance.io.files import is_folder
+    from allegiance.io.partitions import RECORDS
+
     output = run.output
-    paths = {
+    paths: dict[str, Any] = {
         "-o": None if output.output == "-" else output.output,
         "--review-output": output.review_output,
         "--audit-sheet": output.audit_sheet,
         "--report": output.report,
         "--save": output.save,
     }
-    named = {option: path for option, path in paths.items() if path is not None}
-    return named | ({"the run record": _record_path(next(iter(named.values())))} if named else {})
-
-
-def _record_path(output: str) -> str:
-    """Return the path of the run record of an output."""
-    from allegiance.io.files import is_folder
-    from allegiance.io.partitions import RECORDS
-
-    return f"{output.rstrip('/')}/{RECORDS}/run.json" if is_folder(output) else f"{output}.run.json"
+    paths = {option: path for option, path in paths.items() if path is not None}
+    if first := next(iter(paths.values()), None):
+        is_partitioned = is_folder(first)
+        paths["the run record"] = f"{first.rstrip('/')}/{RECORDS}/run.json" if is_partitioned else f"{first}.run.json"
+    return paths
 
 
 def _read_record(path: str) -> dict[str, Any] | None:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 #: Maximum characters of a printed value, and maximum printed drivers and clusters.
 _MAX_CHARACTERS, _MAX_DRIVERS, _MAX_CLUSTERS = 60, 8, 20
 _VERDICTS = ("firm", "borderline", "doubtful")
-
-
 #: Sample size for the drivers of a streamed table, in rows.
 _DRIVER_ROWS = 16_384
 
@@ -106,25 +104,21 @@ def describe_stream(run: Run, table: Table, plan: FeaturePlan, fitted: Any, summ
 def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, by_column: Any, descriptions: Any, model_id: str
 ) -> Facts:
-    """Return the facts of the summary, whose findings are those of the plan and the drivers."""
+    """Return the facts of the summary with their provenance; the findings are those of the plan and the drivers."""
     findings = [finding for finding in plan.findings if finding.level == "warning"]
     known = {finding.kind for finding in findings}
     if by_column is not None:
         findings += [flag for flag in by_column.flags if flag.kind not in known]
     findings = [replace(finding, text=with_options(finding.text)) for finding in findings]
-    return Facts(summary, plan, findings, by_column, descriptions, _source_facts(run, table, plan, model_id))
-
-
-def _source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
-    """Return the provenance of the scores, by subject."""
-    return {
-        "data": ", ".join(table.files[:3]) + (f" and {len(table.files) - 3:,} more" if len(table.files) > 3 else "")
-        or table.where,
+    more = f" and {len(table.files) - 3:,} more" if len(table.files) > 3 else ""
+    source = {
+        "data": f"{', '.join(table.files[:3])}{more}" or table.where,
         "columns": "; ".join(line.strip() for line in plan.describe(findings=False)[1:]),
         "model": f"{run.trust.model or 'fitted to this data'} (id {model_id[:12]})",
         "seed": run.trust.seed,
         **provenance(),
     }
+    return Facts(summary, plan, findings, by_column, descriptions, source)
 
 
 def as_values(facts: Facts) -> dict[str, Any]:

@@ -60,8 +60,7 @@ def review(**values: Any) -> None:
     check_clustering(run)
     check_page()
     table = open_input(run.reading, run.data, run.log)
-    decisions = values["decisions"] or _default_log(run, table)
-    _check_log(decisions)
+    decisions = _decision_log(values["decisions"], run, table)
     check_inputs(run, table, decisions)
     scorer, plan = prepare(run, table)
     points = load_points(table, plan, run.features.labels)
@@ -93,20 +92,18 @@ def review(**values: Any) -> None:
         server.close()
 
 
-def _default_log(run: Run, table: Table) -> str:
-    """Return where review decisions go: next to a file or folder, or in the current folder for URLs and pipes."""
-    name = run.data[0].rstrip("/" + os.sep)
-    if "://" in name:
-        return f"{name.partition('?')[0].rpartition('/')[2] or 'data'}.decisions.jsonl"
-    if name == "-" or not os.path.exists(name):
-        name = table.files[0] if len(table.files) == 1 else "data"
-    return f"{name}.decisions.jsonl"
-
-
-def _check_log(path: str) -> None:
-    """Raise if review decisions cannot be written there, before any work."""
+def _decision_log(path: str | None, run: Run, table: Table) -> str:
+    """Return the file of review decisions after checking it; by default in the folder of a file or folder of DATA."""
     from allegiance.io import check_writable
 
+    if path is None:
+        name = run.data[0].rstrip("/" + os.sep)
+        if "://" in name:
+            name = name.partition("?")[0].rpartition("/")[2] or "data"
+        elif name == "-" or not os.path.exists(name):
+            name = table.files[0] if len(table.files) == 1 else "data"
+        path = f"{name}.decisions.jsonl"
     if "://" in path:
         raise ValueError(f"{path} is a URL: decisions are saved to a local file.")
     check_writable(path, force=True)
+    return path

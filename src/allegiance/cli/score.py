@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.drift import Profile
     from allegiance.io import FeaturePlan, Table
-    from allegiance.io.batches import ReviewRequest
 
 #: Tables with more rows are streamed, unless an option needs all of them in memory.
 MANY_ROWS = 1_000_000
@@ -209,15 +208,9 @@ def _check_usage(run: Run) -> None:
         raise click.UsageError(f"{option} cannot be used with {obstacle}, which needs all rows in memory.")
     if in_folder and output.stream is False:
         raise click.UsageError("-o FOLDER/ cannot be used with --in-memory: it is written in batches.")
-    for name in run.data:
-        if output.output is not None and os.path.isdir(name) and _lies_in(output.output, name):
-            raise click.UsageError(f"{output.output} is in the input folder {name}: the next run would read it.")
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    """Return whether an output to write would be in an input folder to score."""
-    inner, outer = os.path.realpath(path), os.path.realpath(folder)
-    return inner == outer or inner.startswith(outer + os.sep)
+    for folder in filter(os.path.isdir, run.data if output.output is not None else ()):
+        if f"{os.path.realpath(str(output.output))}{os.sep}".startswith(os.path.realpath(folder) + os.sep):
+            raise click.UsageError(f"{output.output} is in the input folder {folder}: the next run would read it.")
 
 
 def _streams(run: Run, table: Table) -> bool:
@@ -239,10 +232,10 @@ def _streams(run: Run, table: Table) -> bool:
 
 def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
     """Score the table, in memory or in batches, and write all outputs except the model."""
-    from allegiance.io.batches import Batch, BatchScorer, Rows
+    from allegiance.io.batches import Batch, BatchScorer, ReviewRequest, Rows
     from allegiance.io.saved import model_id as hash_model
     from allegiance.io.streams import SCORED_ROWS, score_rows
-    from allegiance.results import FrameLike
+    from allegiance.results import FrameLike, review_count
 
     output, log, labels = run.output, run.log, run.features.labels
     as_text = output.output is None or output.output.endswith((".csv", ".tsv", ".tab", "-"))
@@ -268,7 +261,8 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     sink = _open_sink(run, plan, model_id, facts, names)
     rows = Rows(table, plan, None, labels=labels, keep=columns, row=row if row in columns else None, typed=not as_text)
     n_rows = table.count_rows() if points is None else len(points.X)
-    request = _review_request(run, n_rows)
+    n_review = _MAX_REVIEW if output.review is None else review_count(output.review, n_rows)
+    request = ReviewRequest(n_review, output.review_by, with_firm=output.review is not None)
     with_profile = output.save is not None or fitted.baseline is not None
     if points is None:
         log.step(f"scoring {n_rows:,} rows in batches")
@@ -298,17 +292,6 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         write_page(run, result, points, plan, table, facts)
     damaged = {file: with_options(reason) for file, reason in done.skipped.items()}
     return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged)
-
-
-def _review_request(run: Run, n_rows: int) -> ReviewRequest:
-    """Return the rows to list for ``score --review``."""
-    from allegiance.io.batches import ReviewRequest
-    from allegiance.results import review_count
-
-    output = run.output
-    if output.review is None:
-        return ReviewRequest(_MAX_REVIEW, output.review_by, with_firm=False)
-    return ReviewRequest(review_count(output.review, n_rows), output.review_by)
 
 
 def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:

@@ -17,7 +17,7 @@ from allegiance.drivers import Finding, duplicates_text, quote_option, same_cont
 from allegiance.io import TableError
 
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, missing_message
-from .profile import ColumnProfile, Profile, is_counter_name, is_id_name
+from .profile import ColumnProfile, Profile
 from .tables import Table, open_table
 from .values import as_texts, as_times, join_counts, read_column
 
@@ -31,11 +31,20 @@ _NEARLY_UNIQUE, _MOSTLY_MISSING = 0.95, 0.8
 _LONG_TEXT, _MAX_COMPARED, _COMPARED_ROWS = 60, 200, 4_096
 #: Finding levels, the most important first.
 LEVELS = ("error", "warning", "note")
+#: Names of category codes: region, DeptCode.
 _CODE_NAME = re.compile(
     r"(?:region|channel|type|code|zone|district|state|country|segment|category|class|sector|department|dept|branch|group|"
     r"store|brand|city|county|cluster|status|kind)(?:_?(?:id|code|no|nr))?$",
     re.I,
 )
+#: Names of identifiers, of numbers that someone assigned, and of row counters.
+_ID_NAME = re.compile(
+    r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
+)
+_ASSIGNED_NAME = re.compile(
+    r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban|zip|plz|fips|npi|isbn|ean|sku|gtin)$", re.I
+)
+_COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
 #: Text columns with more distinct values are left out.
 _MAX_CATEGORIES = 50
 
@@ -141,7 +150,10 @@ def propose(
     }
     columns, problems = [], []
     for name, stats in profile.columns.items():
-        category = stats.kind == "text" or name in one_hot_names or _is_yes_or_blank(stats)
+        # A column of 1 and blank is 1 for yes and blank for no.
+        has_one_value = stats.kind == "number" and stats.values is not None and len(stats.values) == 1
+        is_binary = has_one_value and stats.n_missing > 0 and not stats.missing_words
+        category = stats.kind == "text" or name in one_hot_names or is_binary
         unfit = _exclusion_reason(stats, category, name in requested, raw, name in source.annotations)
         if name in roles or unfit:
             columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=stats.n_missing))
@@ -170,18 +182,12 @@ def propose(
     return plan
 
 
-def _is_yes_or_blank(profile: ColumnProfile) -> bool:
-    """Return whether a proposed feature is 1 for yes and blank for no."""
-    one_value = profile.kind == "number" and profile.values is not None and len(profile.values) == 1
-    return one_value and profile.n_missing > 0 and not profile.missing_words
-
-
 def _exclusion_reason(profile: ColumnProfile, category: bool, is_requested: bool, raw: bool, annotation: bool) -> str:
     """Return why a column cannot be a feature, or should not be one by default; empty if it can."""
     values, present = profile.values or {}, profile.n_rows - profile.n_missing
     many = len(values) > _MAX_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or profile.unique
     constant = profile.min == profile.max and not profile.infinite
-    id_like = profile.kind == "number" and profile.integer and is_id_name(profile.name) and not profile.unique
+    id_like = profile.kind == "number" and profile.integer and _is_id_name(profile.name) and not profile.unique
     mostly = profile.n_missing > _MOSTLY_MISSING * profile.n_rows
     rare = len(values) == 1 and present < max(5, 0.01 * profile.n_rows)
     is_junk = bool(values) and not any(letter.isalnum() for text in values for letter in text)
@@ -270,16 +276,27 @@ def _natural(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
+def _is_id_name(name: str, *, strictly: bool = False) -> bool:
+    """Return whether a name is that of an identifier: id, customerID, order_key; unless ``strictly`` also CLIENTNUM."""
+    strict = _is_counter_name(name) or _ID_NAME.search(name) is not None
+    return strict or (not strictly and _ASSIGNED_NAME.search(name) is not None)
+
+
+def _is_counter_name(name: str) -> bool:
+    """Return whether a name is that of a row counter, such as "Unnamed: 0"."""
+    return _COUNTER_NAME.search(name) is not None
+
+
 def _is_identifier(profile: ColumnProfile, n_rows: int) -> bool:
     """Return whether whole numbers are no feature but identify rows: counted, or unique and named like an id."""
     if profile.kind != "number" or not profile.integer:
         return False
-    if is_counter_name(profile.name):
+    if _is_counter_name(profile.name):
         return profile.distinct_share > 0.5
     if profile.counting:
         # In a few rows, consecutive numbers may be a coincidence.
-        return is_id_name(profile.name) or n_rows >= _ENOUGH
-    if is_id_name(profile.name):
+        return _is_id_name(profile.name) or n_rows >= _ENOUGH
+    if _is_id_name(profile.name):
         return profile.unique or (n_rows >= _ENOUGH and profile.distinct_share > _NEARLY_UNIQUE)
     # Random numbers from this range would collide, so these were assigned.
     collisions = n_rows * n_rows / (2 * max(profile.max - profile.min, 1.0))
@@ -297,7 +314,7 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
         is_misread = stats.remark.endswith((" is not a number", " is not a date"))
         text = stats.kind == "text" and stats.unique and not is_misread
         if text or _is_identifier(stats, profile.n_rows):
-            candidates.append((0 if is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
+            candidates.append((0 if _is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
     candidates.sort(key=lambda entry: entry[:2])
     usable = [entry[2] for entry in candidates if profile.columns[entry[2].name].unique]
     best = None if ids or not usable else usable[0]
@@ -418,7 +435,7 @@ def _column_findings(plan: FeaturePlan, profile: Profile, duplicates: Sequence[F
         text = f"Left out, because every number has a unit: {listed}. Remove the unit to use them."
         yield _note("units", units, text)
     has_id = any(column.role == "id" and column.reason != "row counter" for column in plan.columns)
-    repeated = [one for one in left_out if is_id_name(one.name, strictly=True) and 0 < one.distinct_share <= 0.5]
+    repeated = [one for one in left_out if _is_id_name(one.name, strictly=True) and 0 < one.distinct_share <= 0.5]
     for stats in [] if has_id else repeated[:1]:
         n, name = round(stats.distinct_share * (stats.n_rows - stats.n_missing)), stats.name
         text = f"{name} repeats ({n:,} values in {plan.n_rows:,} rows), so several rows describe the same {name}."
@@ -481,7 +498,8 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]
 def _is_code(profile: ColumnProfile) -> bool:
     """Return whether a feature of whole numbers is named and distributed like category codes."""
     few_values = profile.values is not None and 1 < len(profile.values) <= _MAX_CATEGORIES
-    return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and _is_code_name(profile.name)
+    is_name = _CODE_NAME.search(profile.name) or re.search(r"(?:^|[^A-Za-z])id$|[a-z]I[Dd]$", profile.name)
+    return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and is_name is not None
 
 
 def _unit(profile: ColumnProfile) -> str:
@@ -489,8 +507,3 @@ def _unit(profile: ColumnProfile) -> str:
     parts = [re.fullmatch(r"[\d.,]+(\s*[^\d\s.,]\S{0,9})", text) for text in profile.values or ()]
     units = {part[1].strip() if part else "" for part in parts}
     return units.pop() if profile.kind == "text" and len(units) == 1 else ""
-
-
-def _is_code_name(name: str) -> bool:
-    """Return whether a feature is named like a category code: region, DeptCode, manager_id."""
-    return _CODE_NAME.search(name) is not None or re.search(r"(?:^|[^A-Za-z])id$|[a-z]I[Dd]$", name) is not None

@@ -27,8 +27,9 @@ from allegiance.notebook import count
 from .files import TableError, filesystem_of, is_url, stamp
 from .formats import OPENERS, Part, as_arrow, cast_column, open_bytes, wrap_errors
 from .profile import Profile, Sentinel, profile_of, typed_column, typed_field
-from .text import Dialect, NotUtf8Error, TextFile, open_workbook
+from .text import Dialect, NotUtf8Error, TextFile
 from .values import as_times, is_text, join_counts
+from .workbooks import open_workbook
 
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 

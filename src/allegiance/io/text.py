@@ -1,10 +1,9 @@
-"""Delimited text and workbooks: detect the encoding, separator and header, and report broken quotation marks."""
+"""Delimited text: detect the encoding, separator and header, and report broken quotation marks."""
 
 from __future__ import annotations
 
 import codecs
 import csv
-import functools
 import io
 import mmap
 import re
@@ -12,13 +11,10 @@ import shutil
 import tempfile
 import time
 import weakref
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
-from fnmatch import fnmatch
 from itertools import count, pairwise, takewhile
 from typing import Any, NamedTuple
 
@@ -26,20 +22,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from allegiance._core.validation import require
 from allegiance.drivers import Finding
 
 from .files import TableError
-from .formats import Part, column_of, drop_first_rows, open_seekable, reading_finding, text_of, wrap_errors
+from .formats import Part, drop_first_rows, reading_finding
 from .values import read_numbers
 
 #: Rows searched for the header.
-_HEAD_ROWS = 200
+HEAD_ROWS = 200
 #: Bytes of text parsed at a time, and the maximum length of a row. Memory grows with it: a table of 10,000 columns
 #: takes 0.35 GB, and 0.55 GB with blocks of twice the size.
 _BLOCK = 4 << 20
-#: Maximum cells of a worksheet, including empty ones.
-MAX_SHEET_CELLS = 50_000_000
 #: Bytes read first to detect the dialect, and bytes stored from the end.
 _HEAD = _TAIL = 1 << 16
 #: A line appended to the text. It becomes a separate row unless a quotation mark is open.
@@ -176,78 +169,6 @@ def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> b
     years = [re.fullmatch(r"(19|20)\d\d", name) is not None for name in names]
     numbers = sum(is_number and not year for is_number, year in zip(_are_numbers(names), years, strict=True))
     return repeated + numbers > len(names) / 2 and (repeated > 1 or numbers > 1)
-
-
-def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
-    """Return a sheet of a workbook, in memory."""
-    library = require("python_calamine", "io", f"reading {path}")
-    with wrap_errors(f"{path} is not a workbook, or it is damaged."):
-        _check_extent(open_seekable(path), path)
-        place = open_seekable(path)
-        read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike
-        with read(place) as book:
-            names = list(book.sheet_names)
-            if sheet is not None and sheet not in names:
-                raise TableError(f"{path} has no sheet {sheet!r}. Its sheets are {', '.join(map(repr, names))}.")
-            sheet_names = names if sheet is None else [sheet]
-            worksheets = {name: book.get_sheet_by_name(name) for name in sheet_names}
-            sheets = {name: one.to_python(skip_empty_area=True) for name, one in worksheets.items()}
-            tops = {name: (one.start or (0, 0))[0] for name, one in worksheets.items()}
-    if not sheets:
-        raise TableError(f"{path} has no sheets, or it is damaged.")
-    title = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
-    rows, top = sheets[title], tops[title] + 1
-    if not rows:
-        raise TableError(f"{path}: the sheet {title!r} is empty.")
-    skip_rows = None if dialect.skip_rows is None else max(0, dialect.skip_rows - top + 1)
-    if skip_rows is not None and skip_rows >= len(rows):
-        raise TableError(
-            f"{path}: the sheet {title!r} has {len(rows):,} rows, so `skip_rows={dialect.skip_rows}` leaves none."
-        )
-    lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
-    cells = [rows[line - top] for line in lines]
-    texts = [[text_of(cell) for cell in row] for row in cells[:_HEAD_ROWS]]
-    layout = find_layout(texts, path, skip_rows, dialect.header)
-    first = layout.header + layout.has_names
-    columns = {
-        name: column_of([_cell(row[i]) if i < len(row) else None for row in cells[first:]])
-        for i, name in enumerate(layout.names)
-    }
-    part = Part.of(path, pa.table(columns), "xlsx", written=True)
-    part.has_names, part.first_line = layout.has_names, lines[first] if first < len(lines) else top
-    part.findings += layout.findings
-    if len(sheets) > 1:
-        others = ", ".join(repr(name) for name in names if name != title)
-        text = f"read the sheet {title!r}. Its other sheets are {others} (`sheet=`)."
-        part.findings.append(reading_finding(path, text))
-    return part
-
-
-def _check_extent(file: Any, path: str) -> None:
-    """Raise for a worksheet whose cells span more rows and columns than fit into memory: the library aborts."""
-    if not zipfile.is_zipfile(file):
-        return
-    with zipfile.ZipFile(file) as archive:
-        for name in archive.namelist():
-            rows, columns, tail = {b"1"}, {b"A"}, b""
-            with archive.open(name) if fnmatch(name, "xl/worksheets/*.xml") else io.BytesIO() as stream:
-                while piece := stream.read(_BLOCK):
-                    text = tail + piece
-                    rows.add(max(re.findall(rb'<row[^>]*? r="(\d+)"', text), key=int, default=b"1"))
-                    columns |= set(re.findall(rb'<c[^>]*? r="([A-Z]+)\d', text))
-                    tail = text[-256:]
-            height = max(map(int, rows))
-            width = max(functools.reduce(lambda n, letter: 26 * n + letter - 64, column, 0) for column in columns)
-            if height * width > MAX_SHEET_CELLS:
-                size = f"a sheet of {height:,} rows and {width:,} columns"
-                raise TableError(f"{path} has {size}. Remove the stray cell, or save the table as CSV.")
-
-
-def _cell(cell: Any) -> Any:
-    """Return a cell of a workbook, None if it is blank; dates become times, because columns often mix both."""
-    if isinstance(cell, date) and not isinstance(cell, datetime):
-        return datetime(cell.year, cell.month, cell.day)
-    return None if isinstance(cell, str) and not cell.strip() else cell
 
 
 class NotUtf8Error(Exception):
@@ -564,7 +485,7 @@ def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[
             rows.append(row)
             before.append(line)
         line = reader.line_num
-        if len(rows) > _HEAD_ROWS:
+        if len(rows) > HEAD_ROWS:
             break
     if more and rows and not lines.read(1):
         rows.pop()

@@ -104,8 +104,11 @@ def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[Floa
                 return numbers, None
     texts = trim_texts(column)
     values = pc.if_else(missing_words(texts, words), None, texts)
-    read = read_texts(values, reading)
-    return with_gaps(plain_values(read), missing), first_unread(values, read)
+    numbers = read_texts(values, reading)
+    odd = None
+    if numbers.null_count > values.null_count:
+        odd = str(values.filter(pc.and_(pc.is_valid(values), pc.is_null(numbers)))[0])
+    return with_gaps(plain_values(numbers), missing), odd
 
 
 def lower_words(missing: Iterable[Any]) -> set[str]:
@@ -123,13 +126,6 @@ def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
 def first_row(column: Any, text: str) -> int:
     """Return the number of the first row of an Arrow column with a trimmed text."""
     return int(pc.index(trim_texts(without_dictionary(column)), text).as_py())
-
-
-def first_unread(texts: Any, read: Any) -> str | None:
-    """Return the first text that was read as null; None if there is none."""
-    if read.null_count == texts.null_count:
-        return None
-    return str(texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(read)))[0])
 
 
 def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
