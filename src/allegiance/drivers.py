@@ -609,7 +609,7 @@ def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[in
 
 
 def _entropy(codes: IntArray) -> float:
-    """Return the entropy of category codes, by which duplicate drivers are found."""
+    """Return the entropy of category codes, to compare drivers that are categories."""
     counts = np.unique(codes, return_counts=True)[1] / codes.size
     return float(-(counts * np.log(counts)).sum())
 

@@ -46,6 +46,7 @@ _OPTIONS = {
     "n_clusters": "--clusters", "n_resamples": "--resamples", "clusterer": "--algorithm", "log": "--decisions",
     "allow_hosts": "--allow-host",
 }  # fmt: skip
+NO_OUTPUT = "No incomplete output was written."
 #: Seconds between progress lines in a log.
 _PAUSE = 30.0
 _COMMANDS = ("score", "check", "audit", "review", "compare", "curve", "model", "watch")
@@ -67,12 +68,12 @@ class _TerminatedError(BaseException):
 class Log:
     """Messages on standard error (notes, progress, files written), as text or as JSON lines."""
 
-    def __init__(self, *, quiet: bool, verbose: bool, log_format: str) -> None:
+    def __init__(self, *, quiet: bool = False, verbose: bool = False, log_format: str = "text") -> None:
         self.quiet, self.verbose, self.json = quiet, verbose, log_format == "json"
         self.terminal = sys.stderr.isatty() and not self.json
         self.started = self._last = time.perf_counter()
-        #: How to resume the run after an interruption.
-        self.resume = ""
+        #: What an interruption leaves behind, and how to resume the run.
+        self.resume = NO_OUTPUT
         self.notes: list[str] = []
         #: Warnings that were printed, so that no summary repeats them.
         self.warned: list[str] = []
@@ -146,8 +147,7 @@ class Run(NamedTuple):
 class Program(click.Group):
     """A group of commands with error handling; commands are loaded when they are used."""
 
-    log: Log | None = None
-    verbose = False
+    log: Log
     command_line = ""
     #: The exit code once all outputs are complete. A closed pipe does not change it.
     code: int | None = None
@@ -166,7 +166,7 @@ class Program(click.Group):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> NoReturn:
         """Run a command and exit."""
         words = list(sys.argv[1:] if args is None else args)
-        self.verbose, self.log, self.code = False, None, None
+        self.log, self.code = Log(), None
         self.command_line = shlex.join(["allegiance", *words])
         settings |= {"standalone_mode": False, "prog_name": "allegiance"}
         with warnings.catch_warnings():
@@ -185,39 +185,25 @@ class Program(click.Group):
             error.show()
             return error.exit_code
         except (KeyboardInterrupt, click.Abort):
-            self._write_stop("Interrupted.")
+            self.log.write("stopped", f"Interrupted. {self.log.resume}")
             return _INTERRUPTED
         except _TerminatedError:
-            self._write_stop("Terminated.")
+            self.log.write("stopped", f"Terminated. {self.log.resume}")
             return _TERMINATED
         except (BrokenPipeError, SystemExit):  # click exits if a pipe is closed
             with suppress(OSError, ValueError):  # keeps Python from reporting the closed pipe again while it exits
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED if self.code is None else self.code
         except Exception as error:
-            if self.verbose:
+            if self.log.verbose:
                 traceback.print_exception(error)
-            if isinstance(error, _EXPECTED):
-                self._write("error", _text(error))
-                return FAILED
-            name = f"{type(error).__name__}: {error}"
-            self._write("error", f"{name}. This is a bug in allegiance. Rerun with --verbose and please report it.")
+            bug = f"{type(error).__name__}: {error}. This is a bug in allegiance. "
+            bug += "Rerun with --verbose and please report it."
+            self.log.write("error", _text(error) if isinstance(error, _EXPECTED) else bug)
             return FAILED
         finally:
             if before is not None:
                 signal.signal(signal.SIGTERM, before)
-
-    def _write_stop(self, text: str) -> None:
-        """Log that a signal ended the command."""
-        resume = self.log.resume if self.log is not None else ""
-        self._write("stopped", f"{text} {resume or 'No incomplete output was written.'}")
-
-    def _write(self, event: str, text: str) -> None:
-        """Log an event, also before a command has started."""
-        if self.log is not None:
-            self.log.write(event, text)
-        else:
-            _print_error(f"{_PREFIXES.get(event, '')}{clean(text)}")
 
     def _warner(self) -> Callable[..., None]:
         """Return a function that prints each warning once, in one line."""
@@ -227,9 +213,8 @@ class Program(click.Group):
             for_developers = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
             if str(message) not in messages and not issubclass(category, for_developers):
                 messages.add(str(message))
-                self._write("warning", str(message))
-                if self.log is not None:
-                    self.log.warned.append(with_options(str(message)))
+                self.log.write("warning", str(message))
+                self.log.warned.append(with_options(str(message)))
 
         return show
 
@@ -317,10 +302,7 @@ def program() -> None:
 def begin(values: dict[str, Any], *, where: Sequence[str] = ()) -> Run:
     """Return the typed options of a command and its log."""
     context = click.get_current_context()
-    root: Any = context.find_root().command
-    root.verbose = values["verbose"]
-    names = ("quiet", "verbose", "log_format")
-    root.log = log = Log(**{name: values[name] for name in names})
+    program.log = log = Log(**{name: values[name] for name in ("quiet", "verbose", "log_format")})
     if values["verbose"]:
         from allegiance._core.progress import show_remarks
 
@@ -338,14 +320,12 @@ def is_beyond(drift: Any, tolerance: float) -> bool:
 
 def finish(code: int) -> None:
     """Record the exit code of the command once all outputs are complete, before the summary is printed."""
-    root: Any = click.get_current_context().find_root().command
-    root.code = code
+    program.code = code
 
 
 def provenance() -> dict[str, Any]:
     """Return the version and the command line of this run."""
-    root: Any = click.get_current_context().find_root().command
-    return {"version": __version__, "command": root.command_line}
+    return {"version": __version__, "command": program.command_line}
 
 
 def print_json(values: dict[str, Any]) -> None:

@@ -10,7 +10,19 @@ import click
 from allegiance._core.stored import json_value
 
 from . import _options as opt
-from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, is_beyond, print_json, provenance, with_options
+from ._app import (
+    DRIFTED,
+    NO_OUTPUT,
+    NOTED,
+    UNDER_THRESHOLD,
+    Run,
+    begin,
+    finish,
+    is_beyond,
+    print_json,
+    provenance,
+    with_options,
+)
 from ._inputs import (
     check_clustering,
     find_readable,
@@ -43,6 +55,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.drift import Profile
     from allegiance.io import FeaturePlan, Table
+    from allegiance.io.batches import ReviewRequest
 
 #: Tables with more rows are streamed, unless an option needs all of them in memory.
 MANY_ROWS = 1_000_000
@@ -232,10 +245,10 @@ def _streams(run: Run, table: Table) -> bool:
 
 def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
     """Score the table, in memory or in batches, and write all outputs except the model."""
-    from allegiance.io.batches import Batch, BatchScorer, ReviewRequest, Rows
+    from allegiance.io.batches import Batch, BatchScorer, Rows
     from allegiance.io.saved import model_id as hash_model
     from allegiance.io.streams import SCORED_ROWS, score_rows
-    from allegiance.results import FrameLike, review_count
+    from allegiance.results import FrameLike
 
     output, log, labels = run.output, run.log, run.features.labels
     as_text = output.output is None or output.output.endswith((".csv", ".tsv", ".tab", "-"))
@@ -250,8 +263,8 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     fitted = scorer.fitted_
     model_id = hash_model(fitted, plan)
     ids = ids_of(run.features, plan, table) or [row]
-    inputs, text = ids if output.scores_only else list(table.columns), run.features.text
-    listed = [*ids, *([] if text is None else [text])]
+    inputs = ids if output.scores_only else list(table.columns)
+    listed = [*ids, *filter(None, [run.features.text])]
     columns = list(dict.fromkeys([*inputs, *listed]))
     names = score_names(inputs, fitted.empty_result(FrameLike(), None)._columns(), with_all=output.scores_only)
     if points is not None and result is not None:
@@ -261,14 +274,16 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     sink = _open_sink(run, plan, model_id, facts, names)
     rows = Rows(table, plan, None, labels=labels, keep=columns, row=row if row in columns else None, typed=not as_text)
     n_rows = table.count_rows() if points is None else len(points.X)
-    n_review = _MAX_REVIEW if output.review is None else review_count(output.review, n_rows)
-    request = ReviewRequest(n_review, output.review_by, with_firm=output.review is not None)
     with_profile = output.save is not None or fitted.baseline is not None
     if points is None:
         log.step(f"scoring {n_rows:,} rows in batches")
     done = score_rows(
         rows,
-        BatchScorer(fitted, inputs, table.where, names, review=request, plan=plan if with_profile else None),
+        BatchScorer(
+            *(fitted, inputs, table.where, names),
+            review=_review_request(run, n_rows),
+            plan=plan if with_profile else None,
+        ),
         sink,
         output.batch_rows or SCORED_ROWS,
         points=None if batch is None or result is None else (batch, result),
@@ -277,9 +292,10 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     )
     if result is not None and output.output is not None and is_cells([output.output]):
         write_cells(output.output, run, result)
-    log.resume, resumed = "", f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run."
+    log.resume = NO_OUTPUT
     log.wrote(output.output)
-    log.note(*([resumed] if done.resumed else []), *(plan.describe_gaps(rows.gaps) if run.trust.model else []))
+    earlier = [f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run."] if done.resumed else []
+    log.note(*earlier, *(plan.describe_gaps(rows.gaps) if run.trust.model else []))
     if facts is None:
         facts = describe_stream(run, table, plan, fitted, done.summary, model_id)
     facts = facts.with_review(done.review, listed, names)
@@ -290,8 +306,17 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         first = [*(ids if ids != [row] else inputs[:1]), *(name for name in plan.used if name not in ids)]
         write_sheet(run, result, points.columns.select(first), names["label"], facts)
         write_page(run, result, points, plan, table, facts)
-    damaged = {file: with_options(reason) for file, reason in done.skipped.items()}
-    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged)
+    damaged_files = {file: with_options(reason) for file, reason in done.skipped.items()}
+    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged_files)
+
+
+def _review_request(run: Run, n_rows: int) -> ReviewRequest:
+    """Return the rows to list for ``score --review``."""
+    from allegiance.io.batches import ReviewRequest
+    from allegiance.results import review_count
+
+    size = _MAX_REVIEW if run.output.review is None else review_count(run.output.review, n_rows)
+    return ReviewRequest(size, run.output.review_by, with_firm=run.output.review is not None)
 
 
 def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:

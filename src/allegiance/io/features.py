@@ -79,7 +79,7 @@ def propose(
     drop
         Columns to leave out, by name or pattern.
     one_hot
-        Columns to one-hot encode even if they hold numbers, by name or pattern.
+        Columns to one-hot encode even if they contain numbers, by name or pattern.
     keep
         Columns that are not features but are needed later, such as texts to display.
     raw

@@ -86,7 +86,7 @@ class OddRows:
         return odd
 
     def _statistics(self, sample: Sample) -> dict[int, str]:
-        """Return the named rows that hold the sums of other rows, or the means, in their columns of numbers."""
+        """Return the named rows with the sums of other rows, or with the means, in their columns of numbers."""
         columns = list[FloatArray]()
         for column in self._columns:
             reading = column.best_reading()

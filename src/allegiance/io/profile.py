@@ -514,7 +514,7 @@ class ColumnReadings:
 
     @property
     def only_mark(self) -> str | None:
-        """The decimal mark of the column, None if it is ambiguous or the column does not hold numbers."""
+        """The decimal mark of the column, None if it is ambiguous or the column does not contain numbers."""
         marks = [mark for mark in MARKS if mark in self._fitting()] if self._is_text else []
         return marks[0] if len(marks) == 1 and self._rows > self._absent else None
 
@@ -531,7 +531,7 @@ class ColumnReadings:
 
     @property
     def may_be_plain(self) -> bool:
-        """Whether the column is text that may hold plain numbers."""
+        """Whether the column is text that may be plain numbers."""
         return self._is_text and "." in self.readings and not self._words
 
     def add(self, column: Any, first: int, plain: dict[str, _Numbers] | None) -> None:

@@ -92,7 +92,7 @@ def open_table(
     dayfirst
         Whether 1/2/2024 is the first of February; by default detected from the other dates of the column.
     header
-        Whether the first line holds the column names; by default this is detected. False names the columns x0, x1, ...
+        Whether the first line contains the column names; by default this is detected. False names the columns x0, x1, ...
     skip_lines
         Numbers of lines to leave out of every file, counted from 1, such as a second header.
     keep_rows
@@ -326,7 +326,7 @@ class Table:
             self._findings.append(finding)
 
     def _split_rows(self, rows: Sequence[int]) -> list[tuple[Part, list[int]]]:
-        """Return the parts that hold some rows, with the numbers of these rows in their file."""
+        """Return the parts that contain some rows, with the row numbers in their file."""
         start, pairs = 0.0, []
         for part in self._parts:
             stop = math.inf if part.n_kept is None else start + part.n_kept

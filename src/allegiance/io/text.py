@@ -149,7 +149,7 @@ def _are_numbers(cells: Sequence[str]) -> list[bool]:
 
 
 def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row of a file holds only numbers, but not consecutive ones, such as years."""
+    """Return whether the first row of a file contains only numbers, but not consecutive ones, such as years."""
     cells = [cell.strip() for cell in header]
     if not below or not all(cells) or not all(_are_numbers(cells)):
         return False
@@ -232,7 +232,7 @@ class TextFile(Part):
                 piece = bytes(stream.read(len(head)))
                 head, more = head + piece, bool(piece)
         if not any(cell.strip() for row in rows for cell in row):
-            raise TableError(f"{self.where} has no header: its first line must hold the column names.")
+            raise TableError(f"{self.where} has no header: its first line must contain the column names.")
         places = [i for i in range(len(rows)) if lines[i] + 1 not in self._dialect.skip_lines]
         skip, header = self._dialect.skip_rows, None
         if skip is not None:
@@ -256,7 +256,7 @@ class TextFile(Part):
     def _records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
         """Yield the first and the last line of each row, its cells, and its lines; slow, but it knows where rows are.
 
-        The last row holds only a mark, unless a quotation mark is open.
+        The last row contains only a mark, unless a quotation mark is open.
         """
         codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
