@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from allegiance import __version__
-from allegiance._core.stored import json_value
 
 from ._options import Features, Output, Reading, Trust, pick
 
@@ -335,6 +334,8 @@ def print_json(values: dict[str, Any]) -> None:
 
 def _json_text(values: dict[str, Any], indent: int | None = None) -> str:
     """Return printed values as JSON text without control characters."""
+    from allegiance._core.stored import json_value
+
     text = json.dumps(json_value(values), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
     return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 

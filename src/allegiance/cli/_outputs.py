@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allegiance._core.stored import json_value
-
 from ._app import Run, finish, print_json, provenance, show
 from ._inputs import free_name, is_cells, open_input, read_cells
 
@@ -166,6 +164,7 @@ class RunRecord:
 
     def write(self, code: int, summary: dict[str, Any]) -> None:
         """Write the record, after all outputs are complete."""
+        from allegiance._core.stored import json_value
         from allegiance.io import write_whole
         from allegiance.io.saved import library_versions
 

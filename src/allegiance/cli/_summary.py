@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allegiance._core.stored import json_value
-
 from ._app import Run, provenance, show, with_options
 from ._inputs import Points, ids_of
 
@@ -123,6 +121,8 @@ def _facts(
 
 def as_values(facts: Facts) -> dict[str, Any]:
     """Return the facts as plain values, for JSON and for the run record."""
+    from allegiance._core.stored import json_value
+
     summary = facts.summary
     interval, noise = summary.replication_interval, summary.n_points - summary.n_labels
     clusters = []
@@ -143,7 +143,7 @@ def as_values(facts: Facts) -> dict[str, Any]:
         "estimated_by": summary.note,
         "drivers": None if facts.drivers is None else facts.drivers.to_dict(),
         "clusters": clusters,
-        "review": _review_rows(facts.review),
+        "review": [] if facts.review is None else [json_value(row) for row in facts.review.to_pylist()],
         "provenance": facts.source,
     }
 
@@ -153,13 +153,9 @@ def _worst_first(summary: Summary) -> list[tuple[int, Any]]:
     return sorted(enumerate(summary.clusters), key=lambda each: (each[1].name is None, -each[1].doubt))
 
 
-def _review_rows(review: Any) -> list[dict[str, Any]]:
-    """Return the review list of the summary as plain values."""
-    return [] if review is None else [json_value(row) for row in review.to_pylist()]
-
-
 def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     """Return the sections of the summary sheet of a workbook."""
+    from allegiance._core.stored import json_value
     from allegiance.io.sinks import Percent
 
     values = as_values(facts)

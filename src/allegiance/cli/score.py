@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allegiance._core.stored import json_value
-
 from . import _options as opt
 from ._app import (
     DRIFTED,
@@ -371,6 +369,7 @@ def _save(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: di
     from dataclasses import replace
     from datetime import UTC, datetime
 
+    from allegiance._core.stored import json_value
     from allegiance.io import Model
     from allegiance.io.saved import library_versions
 
