@@ -668,7 +668,7 @@ def _flags(
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
         strongest = max(used, key=lambda name: shares[name])
-        text = f"{text} ({join_names(used)}); the others hardly matter."
+        text = f"{text} ({join_names(used)}); the remaining columns hardly matter."
         flags.append(Finding("short rule", used, text, drop([strongest])))
     for names in duplicates:
         flags.append(Finding("duplicates", names, duplicates_text(names), drop(names[1:])))

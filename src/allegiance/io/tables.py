@@ -136,7 +136,7 @@ def open_table(
     every = [path for one in inputs for path in locate_files(os.fspath(one), format)]
     paths = list(dict.fromkeys(every))
     if not paths:
-        raise TableError("no file was named.")
+        raise TableError("source is an empty list: name at least one file.")
     # The folders of a single file do not become columns.
     is_named = len(paths) == 1 and paths[0] == os.fspath(inputs[0])
     dialect = Dialect(sep, encoding, skip_rows, header, frozenset(int(line) for line in skip_lines))
@@ -605,7 +605,7 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
     visible = [name for name in paths if not _is_hidden(name, spec)]
     tables = [name for name in visible if format is not None or _format_of(name) is not None]
     if not tables:
-        raise TableError(f"{spec} has no table in it: no file has one of the endings {', '.join(_ENDINGS)}.")
+        raise TableError(f"{spec} contains no table: none of its files ends in {', '.join(_ENDINGS)}.")
     different = sorted({str(_format_of(name)) for name in tables})
     if len(different) > 1 and format is None:
         raise TableError(
