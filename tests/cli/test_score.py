@@ -77,6 +77,23 @@ def test_a_table_as_people_have_it_needs_no_option(tmp_path, rng):
         assert said in result.stdout
 
 
+def test_unicode_names_and_labels_are_written_as_they_were_read(tmp_path):
+    path, out = tmp_path / "größen.csv", tmp_path / "ergebnis.csv"
+    rows = [[f"{i}{'日é'[i % 2]}", str(i % 5), str(i % 3), "äö"[i // 10]] for i in range(20)]
+    path.write_text("名前,größe,重さ,группа\n" + "\n".join(map(",".join, rows)), encoding="utf-8")
+    call("score", path, "--labels", "группа", "--resamples", 2, "-o", out)
+    output = pd.read_csv(out, dtype=str)
+    assert list(output)[:4] == ["名前", "größe", "重さ", "группа"]
+    assert output.iloc[:, :4].to_numpy().tolist() == rows
+
+
+def test_a_table_that_cannot_be_read_leaves_no_output(tmp_path):
+    (tmp_path / "table.csv").write_text('a,b,group\n1,2,x\n2,1,"x\n')
+    result = call("score", tmp_path / "table.csv", "--labels", "group", "-o", tmp_path / "out.csv", code=1)
+    assert "line 3 is not closed" in result.stderr
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
 def test_check_proposes_and_names_all_problems_at_once(flowers, tmp_path):
     text = call("check", flowers).stdout
     assert "id: name" in text
