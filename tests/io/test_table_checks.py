@@ -147,7 +147,7 @@ def test_numbers_with_units_are_named(tmp_path, rows):
     assert finding.text.startswith("Left out, because every number has a unit: weight ('kg').")
 
 
-def test_no_answer_is_not_an_answer(tmp_path):
+def test_codes_for_no_answer_are_missing_or_flagged(tmp_path):
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(
         {"q1": rng.integers(1, 6, N), "income": rng.integers(200, 990, N) * 100, "age": rng.integers(18, 99, N)}
@@ -267,16 +267,16 @@ def test_mostly_missing_columns_free_text_and_copies(tmp_path, rows):
 def test_codes_and_duplicate_rows_are_noted(tmp_path, rows):
     lines = [[*row[:3], str(1 + i % 4)] for i, row in enumerate(rows)]
     plan = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "Region"], *lines, lines[5]]), id="name")
-    found = {one.kind: one for one in plan.findings}
-    assert (found["codes"].remedy, found["codes"].level) == ("--one-hot Region", "warning")
-    assert "1 row repeats" in found["duplicate rows"].text
+    findings = {one.kind: one for one in plan.findings}
+    assert (findings["codes"].remedy, findings["codes"].level) == ("--one-hot Region", "warning")
+    assert "1 row repeats" in findings["duplicate rows"].text
     # Zip codes are not numbers, and have too many values for categories.
     lines = [[*row[:3], str(10_000 + 37 * (i // 2))] for i, row in enumerate(rows)]
     plan = propose(write(tmp_path / "zip.csv", [[*HEADER[:3], "zip"], *lines]), id="name")
     assert plan.used == ("height", "weight")
 
 
-def test_what_is_not_a_table_is_refused(tmp_path, rows):
+def test_files_that_do_not_look_like_a_table_are_refused(tmp_path, rows):
     kinds = (
         lambda i: ["Sales", *[""] * 6],
         lambda i: ["Q1", "", f"{i}.5", "", "", f"{i * 7}", ""],
