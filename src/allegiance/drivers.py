@@ -67,6 +67,7 @@ class Finding:
     level: str = "warning"
 
     def __str__(self) -> str:
+        """Return the finding as text, with its remedy."""
         undo = "to undo: " if self.remedy.startswith("--keep") else ""
         return f"{self.text} ({undo}{self.remedy})" if self.remedy else self.text
 

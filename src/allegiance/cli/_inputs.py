@@ -315,6 +315,7 @@ def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
     own = import_clusterer(trust.clusterer) if trust.clusterer else None
     if own is None and trust.algorithm is None and run.features.labels and is_cells(run.data):
         from allegiance.anndata import recorded_clusterer
+        from allegiance.io.formats import read_cells
 
         own = recorded_clusterer(read_cells(run.data[0], backed="r"), run.features.labels)
     estimator = None
@@ -353,15 +354,6 @@ def score_points(
 def is_cells(data: Sequence[str]) -> bool:
     """Tell whether the input is one .h5ad file."""
     return len(data) == 1 and data[0].lower().endswith(".h5ad")
-
-
-def read_cells(path: str, **settings: Any) -> Any:
-    """Return the AnnData object of an .h5ad file, local or remote."""
-    from allegiance._core.validation import require
-    from allegiance.io.formats import open_seekable
-
-    anndata = require("anndata", "anndata", "reading .h5ad files")
-    return anndata.read_h5ad(open_seekable(path)) if "://" in path else anndata.read_h5ad(path, **settings)
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._app import Run, finish, print_json, provenance, show
-from ._inputs import free_name, is_cells, open_input, read_cells
+from ._inputs import free_name, is_cells, open_input
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan, Table
@@ -99,7 +99,7 @@ def _read_record(path: str) -> dict[str, Any] | None:
     raise FileExistsError(f"{path} exists and is not a run record: move it, or choose another output.")
 
 
-def check_inputs(run: Run, table: Table, *others: str) -> None:
+def check_output_paths(run: Run, table: Table, *others: str) -> None:
     """Raise if an output would replace an input file."""
     from allegiance.io import refuse_inputs
 
@@ -112,7 +112,7 @@ def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
     """Check the outputs, and open the table; ``more`` holds options that only the command has."""
     check_outputs(run)
     table = open_input(run.reading, run.data, run.log)
-    check_inputs(run, table)
+    check_output_paths(run, table)
     return table, RunRecord(run, table, **more)
 
 
@@ -230,6 +230,7 @@ def write_cells(path: str, run: Run, result: AffinityResult) -> None:
     """Write the input .h5ad file with the scores, as ``allegiance.anndata.trust`` writes them."""
     from allegiance.anndata import write_result
     from allegiance.io.files import replacing
+    from allegiance.io.formats import read_cells
 
     cells = read_cells(run.data[0])
     write_result(cells, result, run.features.labels or "cluster", version=provenance()["version"])

@@ -10,7 +10,7 @@ import click
 from . import _options as opt
 from ._app import Run, begin, print_json, show
 from ._inputs import check_clustering, load_points, open_input, prepare, score_points
-from ._outputs import check_inputs
+from ._outputs import check_output_paths
 from ._page import check_page, page_settings
 from ._summary import describe_points
 
@@ -61,7 +61,7 @@ def review(**values: Any) -> None:
     check_page()
     table = open_input(run.reading, run.data, run.log)
     decisions = _decision_log(values["decisions"], run, table)
-    check_inputs(run, table, decisions)
+    check_output_paths(run, table, decisions)
     scorer, plan = prepare(run, table)
     points = load_points(table, plan, run.features.labels)
     result, scorer = score_points(run, points, plan, scorer)

@@ -37,7 +37,7 @@ from ._inputs import (
 )
 from ._outputs import (
     RunRecord,
-    check_inputs,
+    check_output_paths,
     check_outputs,
     open_output,
     score_names,
@@ -154,7 +154,7 @@ def score(**values: Any) -> int:
     if run.reading.on_error == "skip":
         data, damaged = find_readable(run)
     table = open_input(run.reading, data, run.log)
-    check_inputs(run, table)
+    check_output_paths(run, table)
     record = RunRecord(run, table)
     code = record.skip_if_up_to_date()
     if code is not None:

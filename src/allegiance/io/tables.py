@@ -25,7 +25,8 @@ from allegiance.drivers import Finding
 from allegiance.notebook import count
 
 from .files import TableError, filesystem_of, is_url, stamp
-from .formats import OPENERS, Part, as_arrow, cast_column, open_bytes, wrap_errors
+from .formats import OPENERS, as_arrow, cast_column, open_bytes, wrap_errors
+from .parts import Part
 from .profile import Profile, Sentinel, profile_of, typed_column, typed_field
 from .text import Dialect, NotUtf8Error, TextFile
 from .values import as_times, is_text, join_counts
@@ -92,7 +93,7 @@ def open_table(
     dayfirst
         Whether 1/2/2024 is the first of February; by default detected from the other dates of the column.
     header
-        Whether the first line contains the column names; by default this is detected. False names the columns x0, x1, ...
+        Whether the first line contains the column names; detected by default. False names the columns x0, x1, ...
     skip_lines
         Numbers of lines to leave out of every file, counted from 1, such as a second header.
     keep_rows

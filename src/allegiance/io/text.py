@@ -25,7 +25,7 @@ import pyarrow.csv
 from allegiance.drivers import Finding
 
 from .files import TableError
-from .formats import Part, drop_first_rows, reading_finding
+from .parts import Part, drop_first_rows, reading_finding
 from .values import read_numbers
 
 #: Rows searched for the header.

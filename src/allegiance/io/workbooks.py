@@ -15,7 +15,8 @@ import pyarrow as pa
 from allegiance._core.validation import require
 
 from .files import TableError
-from .formats import Part, column_of, open_seekable, reading_finding, text_of, wrap_errors
+from .formats import column_of, open_seekable, text_of, wrap_errors
+from .parts import Part, reading_finding
 from .text import HEAD_ROWS, Dialect, find_layout
 
 #: Maximum cells of a worksheet, including empty ones, and bytes of its XML read at a time.
