@@ -198,7 +198,7 @@ class Program(click.Group):
                 traceback.print_exception(error)
             bug = f"{type(error).__name__}: {error}. This is a bug in allegiance. "
             bug += "Rerun with --verbose and please report it."
-            self.log.write("error", _text(error) if isinstance(error, _EXPECTED) else bug)
+            self.log.write("error", _error_text(error) if isinstance(error, _EXPECTED) else bug)
             return FAILED
         finally:
             if before is not None:
@@ -218,7 +218,7 @@ class Program(click.Group):
         return show
 
 
-def _text(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the message of an error of a command."""
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()

@@ -37,15 +37,11 @@ _FIXED = (
 class Points:
     """The rows of a table in memory."""
 
-    X: FloatArray
-    """(n, d) the prepared features."""
-    labels: AnyArray | None
-    """(n,) the labels of a column, if one was named."""
-    columns: pa.Table
-    """The row number, then all columns of the table as written."""
+    X: FloatArray  # (n, d) the prepared features
+    labels: AnyArray | None  # (n,) the labels of a column, if one was named
+    columns: pa.Table  # the row number, then all columns of the table as written
     table: Table
-    gaps: Gaps
-    """Missing values and new categories."""
+    gaps: Gaps  # missing values and new categories
 
     @cached_property
     def typed(self) -> Any:

@@ -27,17 +27,12 @@ class Facts(NamedTuple):
 
     summary: Summary
     plan: FeaturePlan
-    findings: list[Finding]
-    """Problems of the table and of the drivers that change the answer."""
+    findings: list[Finding]  # problems of the table and of the drivers that change the answer
     drivers: Drivers | None
-    descriptions: Sequence[Description]
-    """Cluster descriptions, in cluster order; empty if unknown."""
-    source: dict[str, Any]
-    """Provenance, by subject."""
-    review: Any = None
-    """The rows to review: an Arrow table."""
-    columns: Sequence[str] = ()
-    """The columns of the printed review list."""
+    descriptions: Sequence[Description]  # of clusters, in cluster order; empty if unknown
+    source: dict[str, Any]  # provenance, by subject
+    review: Any = None  # the rows to review: an Arrow table
+    columns: Sequence[str] = ()  # of the printed review list
 
     @property
     def problems(self) -> list[str]:
@@ -200,7 +195,7 @@ def print_facts(facts: Facts, run: Run) -> None:
              if line.name is not None and place < len(facts.descriptions)]  # fmt: skip
     show(*(f"Cluster {name}: {text}." for name, text in texts[:_MAX_CLUSTERS] if text), err=err)
     if facts.review is not None and facts.review.num_rows:
-        rows = [[_cell(name, row[name]) for name in facts.columns] for row in facts.review.to_pylist()]
+        rows = [[_printed_cell(name, row[name]) for name in facts.columns] for row in facts.review.to_pylist()]
         by = "trust" if run.output.review_by == "trust" else "review priority"
         show("", f"Review these first (sorted by {by})", *text_table(facts.columns, rows), err=err)
     elif summary.n_labels and summary.replication is not None:
@@ -211,7 +206,7 @@ def print_facts(facts: Facts, run: Run) -> None:
         show(*(f"{name:<12} {text}" for name, text in summary.measurement_facts().items()), err=err)
 
 
-def _cell(name: str, value: Any) -> str:
+def _printed_cell(name: str, value: Any) -> str:
     """Return a value of the printed review list: one line, cut if it is too long."""
     if isinstance(value, float):
         return f"{value:.0f}" if name.endswith("priority") else f"{value:.2f}"

@@ -165,7 +165,7 @@ def score(**values: Any) -> int:
             f"{run.trust.model} has no baseline, so --fail-on-drift cannot be decided. Save the model again with "
             "`allegiance score DATA --save FILE`, or leave out --fail-on-drift."
         )
-    result = _score(run, table, plan, scorer)
+    result = _score_table(run, table, plan, scorer)
     damaged |= result.damaged
     facts = result.facts.with_damaged(damaged)
     figures = as_values(facts) | {"model_id": result.model_id, "skipped": damaged}
@@ -173,7 +173,7 @@ def score(**values: Any) -> int:
     if run.trust.model is not None:
         figures["drift"] = None if drift is None else drift.to_dict()
     if run.output.save is not None:
-        _save(run, result, plan, table, figures)
+        _save_model(run, result, plan, table, figures)
     code = _exit_code(run, facts, drift)
     record.write(code, figures)
     finish(code)
@@ -193,10 +193,8 @@ class _Result(NamedTuple):
     facts: Facts
     scorer: AffinityScorer
     model_id: str
-    profile: Profile | None
-    """The profile of the rows for drift, if anything needs it."""
-    damaged: dict[str, str]
-    """Damaged input files with the reason."""
+    profile: Profile | None  # of the rows, for drift, if anything needs it
+    damaged: dict[str, str]  # damaged input files with the reason
 
 
 def _check_usage(run: Run) -> None:
@@ -241,7 +239,7 @@ def _streams(run: Run, table: Table) -> bool:
     return obstacle is None
 
 
-def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
+def _score_table(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
     """Score the table, in memory or in batches, and write all outputs except the model."""
     from allegiance.io.batches import Batch, BatchScorer, Rows
     from allegiance.io.saved import model_id as hash_model
@@ -363,7 +361,7 @@ def _compare_with_baseline(run: Run, result: _Result) -> Any:
     return drift
 
 
-def _save(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: dict[str, Any]) -> None:
+def _save_model(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: dict[str, Any]) -> None:
     """Save the model, with the profile of its data and its provenance."""
     from copy import copy
     from dataclasses import replace

@@ -158,7 +158,7 @@ def propose(
         if name in roles or unfit:
             columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=stats.n_missing))
         else:
-            columns.append(_feature(stats, category, impute))
+            columns.append(_plan_feature(stats, category, impute))
         if unfit and name in requested and name not in roles:
             text = f"column {name!r} {unfit}. Leave it out of `features=`, or drop it."
             problems.append(Finding("column", (name,), text, quote_option("--drop", [name]), "error"))
@@ -246,7 +246,7 @@ def _expand_patterns(patterns: Any, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
+def _plan_feature(profile: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
     """Propose the plan of one feature."""
     plan = ColumnPlan(profile.name, "feature", kind=profile.kind, missing=profile.missing, n_missing=profile.n_missing)
     if not category:
@@ -256,7 +256,7 @@ def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> Colu
         return plan
     plan.kind = "category"
     counts = Counter(profile.values or {})
-    plan.categories = sorted(counts, key=_natural)
+    plan.categories = sorted(counts, key=_category_sort_key)
     if profile.n_missing and (impute == "median" or len(counts) == 1):
         plan.categories.append(MISSING)
         counts[MISSING] = profile.n_missing
@@ -268,7 +268,7 @@ def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> Colu
     return plan
 
 
-def _natural(text: str) -> tuple[int, float, str]:
+def _category_sort_key(text: str) -> tuple[int, float, str]:
     """Sort the categories of a feature: numbers by value before texts."""
     try:
         return 0, float(text), text
@@ -356,7 +356,7 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
             numbers.append(content)
             originals.append(column)
     findings = [
-        _note("copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.")
+        _finding("copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.")
         for name, others in copies.items()
     ]
     table = np.column_stack([np.empty((rows.num_rows, 0)), *numbers])
@@ -366,11 +366,11 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
         alike.sort(key=lambda column: (column.kind == "date", _is_code(profile.columns[column.name])))
         names = [column.name for column in alike]
         drop = quote_option("--drop", names[1:])
-        findings.append(_note("duplicates", names, duplicates_text(names), drop, "warning"))
+        findings.append(_finding("duplicates", names, duplicates_text(names), drop, "warning"))
     return findings
 
 
-def _note(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> Finding:
+def _finding(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> Finding:
     """Return a finding about proposed features."""
     return Finding(kind, tuple(names), text, remedy, level)
 
@@ -381,11 +381,11 @@ def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterato
     if not plan.used:
         reasons = "; ".join(f"{column.name!r} {column.reason}" for column in left_out)
         text = f"{plan.where} has no column that can be a feature. {reasons[:400]}. Pass `features=` or"
-        yield _note("column", (), f"{text} `one_hot=` to use one of them.", level="error")
+        yield _finding("column", (), f"{text} `one_hot=` to use one of them.", level="error")
     twice = [name for name, n in Counter(plan.names).items() if n > 1]
     if twice:
         text = f"two features would be called {twice[0]!r}: rename a column, or pass `drop=`."
-        yield _note("column", (), text, level="error")
+        yield _finding("column", (), text, level="error")
     gaps = [column.n_missing for column in plan.features if column.kind != "category"]
     cells, reason = plan.n_rows * max(len(gaps), 1), ""
     if len(plan.used) == 1 and (len(plan.columns) > 5 or not gaps):
@@ -396,7 +396,7 @@ def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterato
         reason = f"{sum(gaps) / cells:.0%} of the numbers are missing"
     if reason and not is_chosen and source.format in ("csv", "xlsx"):
         text = f"{plan.where} does not look like a table: {reason}. Name the columns to use if it is one."
-        yield _note("not a table", (), text, quote_option("--features", plan.used), "error")
+        yield _finding("not a table", (), text, quote_option("--features", plan.used), "error")
 
 
 def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterator[Finding]:
@@ -406,16 +406,16 @@ def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterat
         if stats.infinite:
             text = f"column {name!r} has {stats.infinite:,} infinite values. Pass "
             text += f"`missing={{{name!r}: ['inf', '-inf']}}`, or drop it."
-            yield _note("infinite", [name], text, quote_option("--drop", [name]), "error")
+            yield _finding("infinite", [name], text, quote_option("--drop", [name]), "error")
         if stats.strays and kind != "category":
             rows = sorted(stats.strays)
             lines = zip(rows[:3], source.lines_of(rows[:3]), strict=True)
             cells = join_texts([f"{stats.strays[row][:30]!r} in line {line}" for row, line in lines])
             more = f" and {len(rows) - 3:,} more" if len(rows) > 3 else ""
             are = f"cell that is not a {kind} and counts" if len(rows) == 1 else f"cells that are not {kind}s and count"
-            yield _note("strays", [name], f"{name!r} has {len(rows):,} {are} as missing: {cells}{more}.")
+            yield _finding("strays", [name], f"{name!r} has {len(rows):,} {are} as missing: {cells}{more}.")
         if stats.remark and stats.kind in ("number", "date"):
-            yield _note("ambiguous", [name], f"{name!r}: {stats.remark}.")
+            yield _finding("ambiguous", [name], f"{name!r}: {stats.remark}.")
 
 
 def _column_findings(plan: FeaturePlan, profile: Profile, duplicates: Sequence[Finding]) -> Iterator[Finding]:
@@ -427,50 +427,50 @@ def _column_findings(plan: FeaturePlan, profile: Profile, duplicates: Sequence[F
         text = f"Used as numbers, but possibly category codes: {join_names(codes)}."
         # Two codes make the same clusters as numbers and as categories.
         level = "warning" if any(len(profile.columns[name].values or ()) > 2 for name in codes) else "note"
-        yield _note("codes", codes, text, quote_option("--one-hot", codes), level)
+        yield _finding("codes", codes, text, quote_option("--one-hot", codes), level)
     left_out = [profile.columns[column.name] for column in plan.columns if column.role == "left out"]
-    units = {stats.name: unit for stats in left_out if (unit := _unit(stats))}
+    units = {stats.name: unit for stats in left_out if (unit := _unit_of(stats))}
     if units:
         listed = join_texts(f"{join_names([name])} ({unit!r})" for name, unit in units.items())
         text = f"Left out, because every number has a unit: {listed}. Remove the unit to use them."
-        yield _note("units", units, text)
+        yield _finding("units", units, text)
     has_id = any(column.role == "id" and column.reason != "row counter" for column in plan.columns)
     repeated = [one for one in left_out if _is_id_name(one.name, strictly=True) and 0 < one.distinct_share <= 0.5]
     for stats in [] if has_id else repeated[:1]:
         n, name = round(stats.distinct_share * (stats.n_rows - stats.n_missing)), stats.name
         text = f"{name} repeats ({n:,} values in {plan.n_rows:,} rows), so several rows describe the same {name}."
-        yield _note("repeated ids", [name], f"{text} To cluster these, make a table with one row per {name} first.")
+        yield _finding("repeated ids", [name], f"{text} To cluster these, make a table with one row per {name} first.")
     dates = [column.name for column in plan.features if column.kind == "date"]
     if dates:
         text = f"Dates used as features: {join_names(dates)}. Clusters that follow time do not carry over to new data."
-        yield _note("time", dates, text, quote_option("--drop", dates))
+        yield _finding("time", dates, text, quote_option("--drop", dates))
     if n_copies := profile.n_duplicate_rows():
         text = f"{n_copies:,} {'row repeats' if n_copies == 1 else 'rows repeat'} an earlier one in all columns."
-        yield _note("duplicate rows", (), text)
+        yield _finding("duplicate rows", (), text)
 
 
 def _missing_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]:
     """Yield findings about missing values and labels."""
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
-        yield _note("missing", missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
+        yield _finding("missing", missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
     for ending, reason in (("% missing", "more than 80% missing"), ("has no values", "no values")):
         names = [column.name for column in plan.columns if column.role == "left out" and column.reason.endswith(ending)]
         if names:
-            yield _note("missing", names, f"Left out {join_names(names)}: {reason}.")
+            yield _finding("missing", names, f"Left out {join_names(names)}: {reason}.")
     half = [column.name for column in plan.features if column.n_missing > plan.n_rows / 2 and column.width != 2]
     if half:
         text = f"More than half of the values are missing in {join_names(half)}."
-        yield _note("missing", half, text, quote_option("--drop", half), "warning")
+        yield _finding("missing", half, text, quote_option("--drop", half), "warning")
     error = max((profile.columns[name].median_error for name in missing), default=0.0)
     if error and plan.impute == "median":
         text = f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%)."
-        yield _note("missing", (), text)
+        yield _finding("missing", (), text)
     for name in plan.labels:
         stats = profile.columns[name]
         if n_missing := stats.n_missing - len(stats.strays):
             text = f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out."
-            yield _note("labels", (name,), text)
+            yield _finding("labels", (name,), text)
 
 
 def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]:
@@ -487,12 +487,14 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]
     if words and plan.impute != "drop":
         listed = join_texts(f"{word!r} in {join_counts(counts)}" for word, counts in words.items())
         names = dict.fromkeys(name for counts in words.values() for name in counts)
-        yield _note("missing", names, f"Counted as missing: {listed}.")
+        yield _finding("missing", names, f"Counted as missing: {listed}.")
     for value, counts in suspects.items():
         why = "it is much more frequent than other values" if float(value) > 0 else "no other value is negative"
         why = "all other values are far away" if value == "0" else why
         remedy = " ".join(quote_option("--missing", [f"{name}={value}"]) for name in counts)
-        yield _note("sentinel", counts, f"{value} may mean missing in {join_counts(counts)}: {why}.", remedy, "warning")
+        yield _finding(
+            "sentinel", counts, f"{value} may mean missing in {join_counts(counts)}: {why}.", remedy, "warning"
+        )
 
 
 def _is_code(profile: ColumnProfile) -> bool:
@@ -502,7 +504,7 @@ def _is_code(profile: ColumnProfile) -> bool:
     return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and is_name is not None
 
 
-def _unit(profile: ColumnProfile) -> str:
+def _unit_of(profile: ColumnProfile) -> str:
     """Return the unit after every number of a column that is no feature, such as "min"; empty if there is none."""
     parts = [re.fullmatch(r"[\d.,]+(\s*[^\d\s.,]\S{0,9})", text) for text in profile.values or ()]
     units = {part[1].strip() if part else "" for part in parts}

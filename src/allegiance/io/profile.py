@@ -515,10 +515,10 @@ class ColumnReadings:
     @property
     def only_mark(self) -> str | None:
         """The decimal mark of the column, None if it is ambiguous or the column does not contain numbers."""
-        marks = [mark for mark in MARKS if mark in self._fitting()] if self._is_text else []
+        marks = [mark for mark in MARKS if mark in self._fitting_readings()] if self._is_text else []
         return marks[0] if len(marks) == 1 and self._rows > self._absent else None
 
-    def _fitting(self) -> list[str]:
+    def _fitting_readings(self) -> list[str]:
         """Return the readings with the fewest contradictions; none if even those have too many."""
         best = min(self.readings.values(), key=lambda stats: stats.n_strays, default=_Stats())
         if fewest := best.n_strays:
@@ -554,11 +554,11 @@ class ColumnReadings:
         if self._values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
             self._values = None
         if self._values is not None:
-            self._count(as_texts(column.filter(pa.array(~gaps))))
+            self._count_values(as_texts(column.filter(pa.array(~gaps))))
         (own,) = _numbers_of(numbers[None], first)
         self.readings = {name: _Stats(stats.moments.merge(own.moments)) for name, stats in self.readings.items()}
 
-    def _count(self, texts: Any) -> None:
+    def _count_values(self, texts: Any) -> None:
         """Count distinct values while there are few."""
         if self._values is not None:
             pairs = None if len(texts) <= _BLOCK_ROWS else pc.value_counts(texts)
@@ -574,7 +574,7 @@ class ColumnReadings:
         """Add texts to the profile of a column."""
         texts = trim_texts(column) if plain is None else column
         self._absent += texts.null_count
-        self._count(texts.drop_null())
+        self._count_values(texts.drop_null())
         if plain is not None:
             self._add_readings(plain, texts, first)
             return
@@ -582,10 +582,10 @@ class ColumnReadings:
         start = 0
         while start < len(texts) and self.readings:
             block = texts[start : start + _BLOCK_ROWS] if len(self.readings) > 2 else texts[start:]
-            self._read(block, first + start)
+            self._parse_texts(block, first + start)
             start += len(block)
 
-    def _read(self, texts: Any, first: int) -> None:
+    def _parse_texts(self, texts: Any, first: int) -> None:
         """Parse trimmed texts with all remaining readings."""
         words = missing_words(texts, self._words)
         # Up to version 22, pyarrow's if_else corrupts the texts of a sliced array.
@@ -643,7 +643,7 @@ class ColumnReadings:
         profile.n_missing, profile.missing = self._absent, self._missing
         if not self.usable or self._rows == self._absent:
             return profile
-        reading = self._reading(profile, usual, mark_known, dayfirst)
+        reading = self._choose_reading(profile, usual, mark_known, dayfirst)
         if reading is not None:
             self._finish_numbers(profile, reading)
         if profile.values is not None:
@@ -669,9 +669,11 @@ class ColumnReadings:
         kind = "number" if best in MARKS else "date"
         return f"{next(iter(stats.strays.values()))[:40]!r} is not a {kind}"
 
-    def _reading(self, profile: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
+    def _choose_reading(
+        self, profile: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None
+    ) -> str | None:
         """Return the reading to use, and add a remark if another one would give different numbers."""
-        alive = self._fitting()
+        alive = self._fitting_readings()
         marks = [mark for mark in alive if mark in MARKS]
         if marks:
             mark = usual if usual in marks else marks[0]

@@ -253,7 +253,7 @@ class TextFile(Part):
             text = f"read as {self._encoding}, because it is not UTF-8 (`encoding=`)."
             self.findings.append(reading_finding(self.where, text))
 
-    def _records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
+    def _text_records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
         """Yield the first and the last line of each row, its cells, and its lines; slow, but it knows where rows are.
 
         The last row contains only a mark, unless a quotation mark is open.
@@ -288,7 +288,9 @@ class TextFile(Part):
     def _row_lines(self) -> Iterator[int]:
         """Yield the first line of each row below the header."""
         return (
-            first for first, _, cells, _ in self._records() if cells not in ([], [_END]) and first >= self.first_line
+            first
+            for first, _, cells, _ in self._text_records()
+            if cells not in ([], [_END]) and first >= self.first_line
         )
 
     def lines_of(self, rows: list[int]) -> list[int]:
@@ -299,7 +301,7 @@ class TextFile(Part):
         lines = {row: line for row, line in enumerate(self._row_lines()) if row in numbers}
         return [lines[row] for row in rows]
 
-    def _reader(self, columns: list[str], stream: _Stream) -> Any:
+    def _open_reader(self, columns: list[str], stream: _Stream) -> Any:
         """Return the pyarrow reader of delimited text."""
         return pa.csv.open_csv(
             stream,
@@ -325,7 +327,7 @@ class TextFile(Part):
         stream = _Stream(self._open(), self.where, self._encoding)
         reader = None
         try:
-            reader = self._reader(columns, stream)
+            reader = self._open_reader(columns, stream)
             for chunk in reader:
                 count += chunk.num_rows
                 yield from drop_first_rows([chunk], max(0, start - count + chunk.num_rows))
@@ -369,7 +371,7 @@ class TextFile(Part):
 
         width, end = len(self.names), 0
         try:
-            for first, last, row, lines in self._records():
+            for first, last, row, lines in self._text_records():
                 if problem := _quote_problem(lines, self._sep, width) if len(lines) > 1 else "":
                     raise lost_rows(first, problem.format(last=last))
                 if ragged and row and row != [_END] and first > self._skip_lines + 1 and len(row) != width:

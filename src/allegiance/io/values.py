@@ -223,8 +223,8 @@ def read_days(texts: Any, order: str) -> Any:
     names = pc.utf8_slice_codeunits(pc.utf8_lower(part["mo"]), 0, 3)
     numbers = pa.array([str(number) for number in [*range(1, 13), *_OTHER_MONTHS.values()]])
     named = numbers.take(pc.index_in(names, value_set=pa.array([*_MONTHS, *_OTHER_MONTHS])))
-    year, month, day = _digits(part["y"]), _digits(pc.coalesce(named, part["mo"])), _digits(part["d"])
-    hour, minute, second = (np.nan_to_num(_digits(part[name])) for name in "hms")
+    year, month, day = _parse_digits(part["y"]), _parse_digits(pc.coalesce(named, part["mo"])), _parse_digits(part["d"])
+    hour, minute, second = (np.nan_to_num(_parse_digits(part[name])) for name in "hms")
     year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
     half = pc.fill_null(pc.utf8_lower(part["p"]), "").to_numpy(zero_copy_only=False)
     hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
@@ -237,7 +237,7 @@ def read_days(texts: Any, order: str) -> Any:
     return pa.array(np.where(valid, days, np.nan), from_pandas=True)
 
 
-def _digits(texts: Any) -> FloatArray:
+def _parse_digits(texts: Any) -> FloatArray:
     """Return texts of digits in dates as numbers, others as NaN."""
     return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
 

@@ -55,7 +55,7 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     layout = find_layout(texts, path, skip_rows, dialect.header)
     first = layout.header + layout.has_names
     columns = {
-        name: column_of([_cell(row[i]) if i < len(row) else None for row in cells[first:]])
+        name: column_of([_cell_value(row[i]) if i < len(row) else None for row in cells[first:]])
         for i, name in enumerate(layout.names)
     }
     part = Part.of(path, pa.table(columns), "xlsx", written=True)
@@ -88,7 +88,7 @@ def _check_extent(file: Any, path: str) -> None:
                 raise TableError(f"{path} has {size}. Remove the stray cell, or save the table as CSV.")
 
 
-def _cell(cell: Any) -> Any:
+def _cell_value(cell: Any) -> Any:
     """Return a cell of a workbook, None if it is blank; dates become times, because columns often mix both."""
     if isinstance(cell, date) and not isinstance(cell, datetime):
         return datetime(cell.year, cell.month, cell.day)
