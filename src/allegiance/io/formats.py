@@ -103,7 +103,7 @@ def open_parquet(path: str) -> Part:
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
         with reader() as file:
             if not file.metadata.equals(metadata):
-                raise TableError(f"{path} was changed by another program while it was being read: run again.")
+                raise TableError(f"{path} was changed by another program while it was being read. Run again.")
             for group in groups[max(0, bisect_right(starts, start) - 1) :]:
                 batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
                 try:

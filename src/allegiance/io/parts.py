@@ -65,7 +65,7 @@ class Part:
             raise TableError(f"{self.where} is damaged: the name of a column is not UTF-8.") from error
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
-            raise TableError(f"{self.where} has more than one column named {twice[0]!r}: rename them.")
+            raise TableError(f"{self.where} has several columns named {twice[0]!r}. Rename all but one.")
         if not self.names:
             raise TableError(f"{self.where} has no columns.")
 

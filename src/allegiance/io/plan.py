@@ -361,7 +361,7 @@ class FeaturePlan:
         matrix, used = self.prepare(rows)
         if used.size < rows.num_rows:
             gaps = rows.num_rows - used.size
-            raise TableError(f"{gaps:,} rows have a missing value or label and would be left out: use prepare().")
+            raise TableError(f"{gaps:,} rows have a missing value or label. Call prepare(), which leaves them out.")
         return matrix
 
     #: A plan works like a fitted transformer.

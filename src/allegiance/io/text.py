@@ -182,7 +182,7 @@ class TextFile(Part):
         self._open, self._dialect, self.excluded = open_bytes, dialect, set()
         self.where, self.format, self.files, self.n_rows, self.written = where, "csv", (where,), None, True
         if dialect.sep is not None and len(dialect.sep) != 1:
-            raise TableError(f"the separator must be one character, got {dialect.sep!r}.")
+            raise TableError(f"sep must be one character, got {dialect.sep!r}.")
         self._one_line_per_row = True
         self._read_head(dialect.encoding)
 
@@ -223,12 +223,15 @@ class TextFile(Part):
                 try:
                     rows, lines = _parse_rows(text, self._sep, more)
                 except csv.Error as error:
-                    raise TableError(f"{self.where}: is a quotation mark not closed? {error}") from error
+                    text = "cannot be parsed, perhaps because a quotation mark is not closed."
+                    raise TableError(f"{self.where} {text} Correct the file. {error}") from error
                 if rows or not more:
                     break
                 if len(head) > _BLOCK:
-                    size = f"{_BLOCK >> 20} MB"
-                    raise TableError(f"{self.where} has a header of more than {size}: is a quotation mark not closed?")
+                    text = (
+                        f"has a header of more than {_BLOCK >> 20} MB, perhaps because a quotation mark is not closed."
+                    )
+                    raise TableError(f"{self.where} {text} Correct the file.")
                 piece = bytes(stream.read(len(head)))
                 head, more = head + piece, bool(piece)
         if not any(cell.strip() for row in rows for cell in row):
@@ -266,8 +269,8 @@ class TextFile(Part):
             for number in count(1):
                 line = text.readline(_BLOCK)
                 if len(line) == _BLOCK:
-                    size = f"{_BLOCK >> 20} MB"
-                    raise TableError(f"{self.where}, line {number}: longer than {size}, which cannot be read.")
+                    problem = f"longer than {_BLOCK >> 20} MB. Is a line break or a quotation mark missing?"
+                    raise TableError(f"{self.where}, line {number}: {problem}")
                 lines.append(line or _END)
                 yield lines[-1]
                 if not line:
@@ -357,13 +360,13 @@ class TextFile(Part):
             return TableError(f"{self.where} is not {self._encoding} text. Pass another `encoding=`.")
         self._diagnose(ragged=True)
         if "straddles two block boundaries" in message:
-            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read.")
+            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB. Is a quotation mark missing?")
         if "Empty CSV file" in message:
             return TableError(f"{self.where} has a header, but no rows.")
         return TableError(f"{self.where} cannot be read. {message}")
 
     def _diagnose(self, *, ragged: bool) -> None:
-        """Raise for the first row that contains others or has a different width."""
+        """Raise for the first row that contains other rows or has a different width."""
 
         def lost_rows(line: int, problem: str) -> TableError:
             text = f"the quotation mark opened in line {line} {problem}"
@@ -412,7 +415,7 @@ class _Stream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         data = bytes(self._stream.read(size))
         if self._plain and b"\0" in data:
-            raise TableError(f"{self._where} contains a NUL byte: it is damaged, or not text.")
+            raise TableError(f"{self._where} contains a NUL byte, so it is damaged or not text. Export it again.")
         self.lines += data.count(b"\n") or data.count(b"\r")
         self._tail = (self._tail + data)[-_TAIL:] if len(data) < _TAIL else data[-_TAIL:]
         return data
