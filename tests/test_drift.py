@@ -108,16 +108,16 @@ class TestKinds:
         assert mix.severity == pytest.approx(0.2, abs=0.05)
 
     @pytest.mark.parametrize(
-        ("factor", "offset", "said"),
+        ("factor", "offset", "text"),
         [(0.01, 0, "by 0.01 "), (1000.0, 0, "by 1,000 "), (1 / 1.609, 0, "by 0.6"), (2.54, 0, "by 2.5"), (1.8, 32, "")],
     )
-    def test_a_changed_unit(self, scorer, factor, offset, said):
+    def test_a_changed_unit(self, scorer, factor, offset, text):
         february, _ = draw(6, n=800 if offset else 150)
         february["income"] = factor * february["income"] + offset
         result = one_finding(scorer, february)
         assert (result.kind, result.feature) == ("unit", "income")
         assert result.now == pytest.approx(factor, rel=0.1)
-        assert said in result.sentence
+        assert text in result.sentence
 
     @pytest.mark.parametrize(
         ("then", "now", "kinds"),
@@ -185,9 +185,9 @@ class TestTables:
         assert features["feature"][0] == "income"
         assert features["cluster"].unique().tolist() == [str(label_of(scorer, 2))]
         assert features["shift"][0] == pytest.approx(1.5, abs=0.3)
-        told = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
-        assert told["findings"][0]["kind"] == "moved"
-        assert told["severity"] == comparison.severity > 0.0
+        values = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
+        assert values["findings"][0]["kind"] == "moved"
+        assert values["severity"] == comparison.severity > 0.0
         assert isinstance(compare_periods(scorer, None, pl.from_pandas(february)).frame(), pl.DataFrame)
 
     def test_bad_input_is_refused_with_the_remedy(self, scorer):
@@ -217,7 +217,7 @@ class TestProfile:
         one, other = (compare_profiles(scorer, None, each).to_dict() for each in (whole, parts))
         assert one["clusters"][0]["share_now"] == other["clusters"][0]["share_now"]
 
-    def test_known_scores_give_the_same(self, scorer):
+    def test_profiles_from_scores_and_from_rows_agree(self, scorer):
         february, _ = draw(2)
         fresh = scorer.profile(february)
         known = profile_rows(scorer.fitted_, february, result=scorer.affinity(february))
@@ -276,7 +276,7 @@ class TestProfile:
         with pytest.raises(ValueError, match=part):
             AffinityScorer.from_dict(state)
 
-    def test_small_clusters_call_atypical_what_lies_beyond_every_member(self, rng):
+    def test_points_beyond_every_member_of_a_small_cluster_are_atypical(self, rng):
         X = np.vstack([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 30.0])
         scorer = AffinityScorer(n_jobs=1).fit(X, np.repeat([0, 1], 20))
         far = np.array([[9.0, -9.0], [0.0, 0.0]])
@@ -304,7 +304,7 @@ def test_rows_pass_the_transformers_once():
     assert sum(rows) == len(january)
 
 
-def test_behind_a_pipeline_features_keep_their_own_units():
+def test_features_of_a_pipeline_keep_their_own_units():
     def frame(seed, n=300):
         rng = np.random.default_rng(seed)
         cluster = rng.integers(2, size=n)
@@ -362,7 +362,7 @@ class TestIntervals:
             outside = row["share_low"] > 0 or row["share_high"] < 0
             assert outside == (fisher < 0.05) or 0.02 < fisher < 0.1
 
-    def test_a_cluster_of_one_or_no_points_says_nothing(self, rng):
+    def test_a_cluster_of_one_or_no_points_gives_no_finding(self, rng):
         X = np.vstack([rng.normal(size=(300, 2)), [[50.0, 50.0], [51.0, 50.0]]])
         fitted = AffinityScorer(n_jobs=1).fit(X, np.repeat([0, 1], [300, 2]))
         for last in ([], [[55.0, 52.0]]):
@@ -370,7 +370,7 @@ class TestIntervals:
             assert not compare_periods(fitted, X, february).drifted
 
     @pytest.mark.parametrize(("size", "kinds"), [(1.02, []), (2.0, ["mix", "moved", "atypical"])])
-    def test_a_change_must_be_larger_than_what_does_not_matter(self, size, kinds):
+    def test_changes_too_small_to_matter_are_not_reported(self, size, kinds):
         """Beyond chance, in a million rows: one point of a share, 0.1 deviations, half a point of atypical points."""
         january, _ = draw(0, n=5000)  # the scorer stores up to 1,024 members of each cluster
         scorer = AffinityScorer(centers=CENTERS, influence="euclidean", n_jobs=1).fit(january)

@@ -130,7 +130,7 @@ def test_flags_name_the_columns_and_a_remedy(mixed: pd.DataFrame) -> None:
     one = drivers(mixed["income"].to_numpy() > 40_000, mixed, plan=plan)
     assert one.flags[0].remedy == "--drop income"
     twin = mixed[["age", "day"]].assign(bill=mixed["income"] * 1.1 + 5, income=mixed["income"])
-    ((kept, dropped),) = [one.columns for one in propose(twin).findings if one.kind == "duplicates"]
+    ((kept, _),) = [one.columns for one in propose(twin).findings if one.kind == "duplicates"]
     assert drivers(mixed["income"].to_numpy() > 40_000, twin, plan=propose(twin)).rule_columns == (kept,)
 
 

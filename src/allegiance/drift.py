@@ -108,7 +108,7 @@ class Profile:
         return replace(
             self,
             counts=self.counts + other.counts,
-            moments=_pool(np.stack([self.moments, other.moments]), axis=2),
+            moments=_pool_moments(np.stack([self.moments, other.moments]), axis=2),
             values=self.values.merge(other.values),
             atypical=self.atypical.merge(other.atypical),
         )
@@ -129,11 +129,11 @@ class Profile:
 
     def by_cluster(self, *, typical: bool = False) -> FloatArray:
         """Return counts, means and squares (3, k + 1, d) of all or only typical members of each cluster in a period."""
-        return self.moments[0] if typical else _pool(self.moments)
+        return self.moments[0] if typical else _pool_moments(self.moments)
 
     def overall(self) -> FloatArray:
         """Return counts, means and squares (3, d) of all points of a period."""
-        return _pool(self.by_cluster().swapaxes(0, 1))
+        return _pool_moments(self.by_cluster().swapaxes(0, 1))
 
     def spread(self) -> FloatArray:
         """Return the standard deviation (d,) of each feature within clusters in a period; overall where it is 0."""
@@ -175,7 +175,7 @@ def profile_rows(
         codes, typicality = result._codes, result.typicality
     if features is None:
         columns, names_of_fit = fitted.columns, fitted.columns.known_names
-        features = _numbers(X, names_of_fit) if columns.preparation is not None else columns.check(X)
+        features = _numeric_columns(X, names_of_fit) if columns.preparation is not None else columns.check(X)
         names = [f"x{i}" for i in range(features.shape[1])] if names_of_fit is None else list(names_of_fit)
     if features.shape[1] > _MAX_FEATURES:
         features, names, dates = features[:, :0], [], None
@@ -190,13 +190,13 @@ def profile_rows(
         np.array(names, dtype=object),
         np.zeros(features.shape[1], dtype=bool) if dates is None else np.asarray(dates, dtype=bool),
         count_by_cluster(codes, k, [np.ones(codes.size, dtype=bool), atypical]),
-        _moments(features, group, 2 * (k + 1)).reshape(3, 2, k + 1, -1).swapaxes(0, 1),
+        _group_moments(features, group, 2 * (k + 1)).reshape(3, 2, k + 1, -1).swapaxes(0, 1),
         values=RowSample.of(features, group, limit=_SAMPLE_ROWS, seed=seed, start=start),
         atypical=RowSample.of(features, np.where(atypical, codes, -1), limit=_ATYPICAL_ROWS, seed=seed, start=start),
     )
 
 
-def _numbers(X: Any, names: AnyArray | None) -> Rows:
+def _numeric_columns(X: Any, names: AnyArray | None) -> Rows:
     """Return the columns X (n, d) of a period as numbers in their own units, NaN for all other values."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
@@ -213,7 +213,7 @@ def _numbers(X: Any, names: AnyArray | None) -> Rows:
     return values if values.dtype.kind in "biuf" else np.full(values.shape, np.nan)
 
 
-def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
+def _group_moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
     """Return counts, means and squares (3, g, d) of a period's features (n, d) by group (n,), ignoring NaN."""
     parts = []
     for start in range(0, max(groups.size, 1), _BLOCK_ROWS):
@@ -224,10 +224,10 @@ def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
         number = member @ present.astype(np.float64)
         mean = (member @ values) / np.maximum(number, 1.0)
         parts.append([number, mean, member @ np.where(present, values - mean[group], 0.0) ** 2])
-    return _pool(np.array(parts))
+    return _pool_moments(np.array(parts))
 
 
-def _pool(parts: FloatArray, axis: int = 1) -> FloatArray:
+def _pool_moments(parts: FloatArray, axis: int = 1) -> FloatArray:
     """Merge counts, means and squares of parts of a period (m, 3, ...); ``axis`` is the axis of the three."""
     number, mean, squares = np.moveaxis(parts, axis, 0)
     total = number.sum(axis=0)
@@ -526,7 +526,7 @@ class PeriodComparison(CardMixin):
         interval of the difference (``share_low``, ``share_high``, ...) and its p-value, adjusted for all comparisons;
         and ``moved`` and ``moved_by``: the feature whose mean moved most, and by how many standard deviations.
         """
-        columns = self._clusters()
+        columns = self._cluster_columns()
         return self._frame.build(columns | {"cluster": np.array([str(label) for label in columns["cluster"]])})
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
@@ -542,13 +542,13 @@ class PeriodComparison(CardMixin):
         n
             The number of features per cluster; None for all.
         """
-        rows = list(self._features(cluster, n))
+        rows = list(self._feature_rows(cluster, n))
         names = ("cluster", "feature", "then", "now", "low", "high", "shift")
         return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison of periods as plain values for JSON; unknown values are None."""
-        columns = self._clusters()
+        columns = self._cluster_columns()
         clusters = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         return {
             "drifted": self.drifted,
@@ -557,15 +557,15 @@ class PeriodComparison(CardMixin):
             "points": {"then": self.then.n_points, "now": self.now.n_points},
             "findings": [json_value(finding._asdict()) for finding in self.findings],
             "clusters": json_value(clusters),
-            "features": json_value(list(self._features(None, 10))),
+            "features": json_value(list(self._feature_rows(None, 10))),
         }
 
-    def _clusters(self) -> dict[str, Any]:
+    def _cluster_columns(self) -> dict[str, Any]:
         """Return the columns of :meth:`frame`: each cluster in both periods."""
         k, shift = self.classes.size, self._moves.shift
         points = [np.append(profile.counts[:, 0], profile.n_points) for profile in (self.then, self.now)]
         rows = [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]
-        columns: dict[str, Any] = {"cluster": [*(_label(self.classes, row) for row in rows[:-1]), "all"]}
+        columns: dict[str, Any] = {"cluster": [*(_label_of(self.classes, row) for row in rows[:-1]), "all"]}
         columns |= {"points_then": points[0][rows], "points_now": points[1][rows]}
         for name, change in (("share", self._mix), ("atypical", self._atypical)):
             columns |= {f"{name}_{part}": values[rows] for part, values in change._asdict().items()}
@@ -576,7 +576,7 @@ class PeriodComparison(CardMixin):
             moved_by[:k] = shift[np.arange(k), first]
         return columns | {"moved": moved, "moved_by": moved_by}
 
-    def _features(self, cluster: Any, n: int | None) -> Iterator[dict[str, Any]]:
+    def _feature_rows(self, cluster: Any, n: int | None) -> Iterator[dict[str, Any]]:
         """Return the lines of :meth:`features`, the changes of features between periods."""
         labels = [str(label) for label in self.classes]
         named = {str(label) for finding in self.findings for label in finding.clusters} or set(labels)
@@ -608,7 +608,7 @@ class PeriodComparison(CardMixin):
         for finding in self.findings:
             p = "< 0.0001" if finding.p_value < 1e-4 else f"= {finding.p_value:.2g}"
             lines.append(f"- {finding.sentence} (p {p})")
-        columns = self._clusters()
+        columns = self._cluster_columns()
         *rows, total = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         rows.sort(key=lambda row: (min(row["share_p"], row["atypical_p"]), -abs(row["moved_by"])))
         cells = []
@@ -769,7 +769,7 @@ def _group_findings(
             continue
         offset = group.center - means[group.cluster]
         shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
-        label, feature = _label(classes, group.cluster), str(then.names[np.abs(shift).argmax()])
+        label, feature = _label_of(classes, group.cluster), str(then.names[np.abs(shift).argmax()])
         n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
         _, share, interval = _compare_shares(np.zeros(1), np.array([group.points]), n, (0.0, 0.0)).at(0)
         text = (
@@ -782,7 +782,7 @@ def _group_findings(
 def _vanished_findings(classes: AnyArray, mix: Change, vanished: BoolArray) -> Iterator[DriftFinding]:
     """Yield drift findings about clusters with less than a tenth of their former share."""
     for i in np.flatnonzero(vanished).tolist():
-        (then, now, interval), label = mix.at(i), _label(classes, i)
+        (then, now, interval), label = mix.at(i), _label_of(classes, i)
         text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
         yield DriftFinding("vanished", (label,), None, then, now, interval, float(mix.p[i]), then, text)
 
@@ -802,7 +802,7 @@ def _move_findings(
         numbers = numbers[np.argsort(-severity[numbers], kind="stable")]
         lead = int(numbers[0])
         before, after, interval = moves.change.at(lead, i)
-        labels, feature = tuple(_label(classes, number) for number in numbers.tolist()), str(then.names[i])
+        labels, feature = tuple(_label_of(classes, number) for number in numbers.tolist()), str(then.names[i])
         text = f"Cluster {labels[0]} moved: {_shifts(then, shift[lead])} ({feature} {_means(then, i, before, after)})"
         if len(labels) > 1:
             listed = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
@@ -818,7 +818,7 @@ def _mix_findings(classes: AnyArray, mix: Change, is_listed: BoolArray) -> Itera
         return
     by = np.abs(mix.now - mix.then)
     order = [i for i in np.argsort(-by).tolist() if is_listed[i]]
-    labels, (then, now, interval) = tuple(_label(classes, i) for i in order), mix.at(order[0])
+    labels, (then, now, interval) = tuple(_label_of(classes, i) for i in order), mix.at(order[0])
     names = ["noise" if i == classes.size else label for i, label in zip(order, labels, strict=True)]
     parts = [
         f"{name} {'grew' if mix.now[i] > mix.then[i] else 'shrank'} from {mix.then[i]:.1%} to {mix.now[i]:.1%}"
@@ -838,14 +838,14 @@ def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> Ite
     clusters = sorted((i for i in hits if i != total), key=lambda i: -atypical.now[i])
     number = total if total in hits or len(clusters) > 1 else clusters[0]
     then, now, interval = atypical.at(number)
-    labels = tuple(_label(classes, i) for i in clusters)
+    labels = tuple(_label_of(classes, i) for i in clusters)
     where = f" in cluster {labels[0]}" if number != total else f", most of all in cluster {labels[0]}" if labels else ""
     text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
     rise = max(float(np.nan_to_num(atypical.now[-1] - atypical.then[-1])), 0.0)
     yield DriftFinding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), rise, text)
 
 
-def _label(classes: AnyArray, number: int) -> Any:
+def _label_of(classes: AnyArray, number: int) -> Any:
     """Return the label of a cluster in drift findings; -1 for noise."""
     label = classes[number] if number < classes.size else -1
     return label.item() if isinstance(label, np.generic) else label

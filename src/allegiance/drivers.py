@@ -67,6 +67,7 @@ class Finding:
     level: str = "warning"
 
     def __str__(self) -> str:
+        """Return the finding as text, with its remedy."""
         undo = "to undo: " if self.remedy.startswith("--keep") else ""
         return f"{self.text} ({undo}{self.remedy})" if self.remedy else self.text
 
@@ -225,7 +226,7 @@ def drivers(
     from allegiance.results import FrameLike
 
     labels = np.asarray(getattr(labels, "label", labels))
-    features, usable = _features(data, plan, names, labels, scale)
+    features, usable = _candidate_features(data, plan, names, labels, scale)
     index = nw.maybe_get_index(nw.from_native(data, pass_through=True)) if hasattr(data, "columns") else None
     ids = np.arange(labels.size) if ids is None and index is None else np.asarray(index if ids is None else ids)
     features.find_timestamps()
@@ -246,7 +247,7 @@ def drivers(
     spare = [name for names in duplicates for name in names[1:]]
     rule, used, fidelity = _fit_rule(features, codes, classes, separation, place, spare)
     result = Drivers(shares, rule, used, fidelity, (), like)
-    flags = _flags(result, features, codes, classes, ids[rows], duplicates, has_plan=plan is not None)
+    flags = _find_flags(result, features, codes, classes, ids[rows], duplicates, has_plan=plan is not None)
     return Drivers(shares, rule, used, fidelity, tuple(flags), like)
 
 
@@ -350,7 +351,7 @@ class _Features:
         return np.asarray(values, dtype=np.float64) * self.spread[places] + self.center[places]
 
 
-def _features(
+def _candidate_features(
     data: Any, plan: Any, names: Iterable[str] | None, labels: AnyArray, scale: bool | None
 ) -> tuple[_Features, IntArray]:
     """Return the candidate drivers from data in any form, and the numbers (m,) of the usable rows."""
@@ -503,7 +504,7 @@ def _fit_rule(
     accuracy = hits / rows.size
     enough = np.flatnonzero((accuracy >= _FAITHFUL) | (accuracy >= accuracy.max() - 0.01))[0]
     tree = fit(sizes[enough], slice(None)).tree_
-    lines, used = _rule_lines(tree, classes, lambda node: _condition(features, tree, node, X, places, rows))
+    lines, used = _rule_lines(tree, classes, lambda node: _split_condition(features, tree, node, X, places, rows))
     return "\n".join(lines), tuple(dict.fromkeys(used)), float(accuracy[enough])
 
 
@@ -535,7 +536,7 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
     return lines, used
 
 
-def _condition(
+def _split_condition(
     features: _Features, tree: Any, node: int, X: AnyArray, places: IntArray, rows: IntArray
 ) -> tuple[str, str, str]:
     """Return the column of a split, and the conditions of its left and right branch in the user's units."""
@@ -551,13 +552,13 @@ def _condition(
     left = X[:, place] <= tree.threshold[node]
     low, high = float(values[left].max()), float(values[~left].min())
     if values[left].min() == low and values[~left].max() == high:
-        below, above = (_between(value, np.nextafter(value, np.inf), column.kind) for value in (low, high))
+        below, above = (_shortest_between(value, np.nextafter(value, np.inf), column.kind) for value in (low, high))
         return name, f"{name} = {below}", f"{name} = {above}"
-    text = _between(low, high, column.kind)
+    text = _shortest_between(low, high, column.kind)
     return name, f"{name} <= {text}", f"{name} > {text}"
 
 
-def _between(low: float, high: float, kind: str) -> str:
+def _shortest_between(low: float, high: float, kind: str) -> str:
     """Return the shortest number or date in [low, high), close to the middle, as text of the drivers' rule."""
     middle = (low + high) / 2
     if kind == "date":
@@ -609,12 +610,12 @@ def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[in
 
 
 def _entropy(codes: IntArray) -> float:
-    """Return the entropy of category codes, by which duplicate drivers are found."""
+    """Return the entropy of category codes, to compare drivers that are categories."""
     counts = np.unique(codes, return_counts=True)[1] / codes.size
     return float(-(counts * np.log(counts)).sum())
 
 
-def _flags(
+def _find_flags(
     result: Drivers,
     features: _Features,
     codes: IntArray,
@@ -704,11 +705,8 @@ def quote_option(option: str, names: Iterable[str]) -> str:
     """Return a command-line option with column names, quoted if needed."""
     unique = list(dict.fromkeys(names))
     joined = ",".join(name for name in unique if "," not in name)
-    return " ".join(f"{option} {_quoted(text)}" for text in [joined, *(n for n in unique if "," in n)] if text)
-
-
-def _quoted(text: str) -> str:
-    """Return column names of a remedy for the shell, quoted if needed."""
-    if re.fullmatch(r"[\w,.+-]+", text):
-        return text
-    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
+    texts = [text for text in (joined, *(name for name in unique if "," in name)) if text]
+    for place, text in enumerate(texts):
+        if not re.fullmatch(r"[\w,.+-]+", text):
+            texts[place] = shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
+    return " ".join(f"{option} {text}" for text in texts)

@@ -27,7 +27,7 @@ def test_compare_ranks_candidates_and_writes_their_labels(flowers, tmp_path):
     assert all(line["above_chance"] <= 1 for line in summary["candidates"])
 
 
-def test_compare_says_which_rows_are_left_out(flowers, tmp_path):
+def test_compare_counts_the_rows_that_are_left_out(flowers, tmp_path):
     frame = pd.read_csv(flowers)
     frame.loc[:4, "species"] = None
     frame.to_csv(tmp_path / "gaps.csv", index=False)

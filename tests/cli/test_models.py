@@ -51,10 +51,10 @@ def test_a_model_gives_the_scores_that_it_was_saved_with_in_python_too(january, 
     assert len(pd.read_csv(tmp_path / "out.csv")) == 600
 
 
-def test_a_model_shows_what_it_is(january):
+def test_a_model_shows_its_columns_clusters_and_provenance(january):
     text = call("model", january / "january.model").stdout
-    for said in ("3 clusters", "january.csv (600 rows)", "--clusters 3", "plan", "basic, gold", "KMeans", "high spent"):
-        assert said in text
+    for fact in ("3 clusters", "january.csv (600 rows)", "--clusters 3", "plan", "basic, gold", "KMeans", "high spent"):
+        assert fact in text
     result = json.loads(call("model", january / "january.model", "--json").stdout)
     assert [column["name"] for column in result["columns"]] == ["spent", "visits", "plan"]
     assert result["made"]["rows"] == 600
@@ -66,7 +66,7 @@ def test_compile_prepares_what_scoring_needs(january):
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["--clusters", 4], "--clusters cannot be used with --model"),
         (["--influence", "euclidean"], "--influence cannot be used"),
@@ -75,9 +75,9 @@ def test_compile_prepares_what_scoring_needs(january):
         (["--resamples", 50], "trust was fitted with it"),
     ],
 )
-def test_a_model_fixes_what_it_was_fitted_with(january, words, says):
+def test_a_model_fixes_the_options_it_was_fitted_with(january, words, message):
     common = ["score", january / "january.csv", "--model", january / "january.model"]
-    assert says in call(*common, *words, code=2).stderr
+    assert message in call(*common, *words, code=2).stderr
 
 
 def test_precision_and_trust_are_the_choice_of_the_job(january, tmp_path):
@@ -120,7 +120,7 @@ def test_drift_is_noticed_while_scoring(january, tmp_path, way):
     assert "fail-on-drift" not in call("score", tmp_path / "march.csv", *common[:3], "-o", tmp_path / "n.csv").stderr
 
 
-def test_watch_goes_on_past_a_bad_file(january, tmp_path):
+def test_watch_continues_after_a_damaged_file(january, tmp_path):
     """Once the first error hid the drift in the third file."""
     frame = customers(np.random.default_rng(2))
     files = {name: tmp_path / f"{name}.csv" for name in ("good", "broken", "shifted")}
@@ -152,5 +152,5 @@ def test_watch_needs_a_baseline(january, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["model"], ["score", "table.csv", "--model"], ["watch", "table.csv", "--model"]])
-def test_a_file_that_is_no_model_is_told_with_the_command_that_writes_one(flowers, words):
+def test_the_error_for_a_file_that_is_no_model_names_the_command_that_writes_one(flowers, words):
     assert "allegiance score DATA --clusters K --save" in call(*words, flowers, code=1).stderr

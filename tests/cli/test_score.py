@@ -31,10 +31,10 @@ def in_memory(path, labels="species", **settings):
 
 def test_the_same_table_comes_out_with_the_scores_of_the_library(flowers, tmp_path):
     result = call("score", flowers, *LABELLED, "-o", tmp_path / "out.csv")
-    given, output = pd.read_csv(flowers, dtype=str), pd.read_csv(tmp_path / "out.csv", dtype={"cluster": str})
-    assert list(output) == [*given, *ADDED]
+    before, output = pd.read_csv(flowers, dtype=str), pd.read_csv(tmp_path / "out.csv", dtype={"cluster": str})
+    assert list(output) == [*before, *ADDED]
     written = pd.read_csv(tmp_path / "out.csv", dtype=str)
-    pd.testing.assert_frame_equal(written[list(given)], given)
+    pd.testing.assert_frame_equal(written[list(before)], before)
     expected = in_memory(flowers)
     np.testing.assert_allclose(output["trust"], expected.trust, rtol=1e-12)
     assert output["verdict"].tolist() == expected.verdict.tolist()
@@ -47,7 +47,7 @@ def test_the_same_table_comes_out_with_the_scores_of_the_library(flowers, tmp_pa
 
 
 @pytest.mark.parametrize("ending", ["parquet", "xlsx"])
-def test_every_format_holds_the_same_columns(flowers, tmp_path, ending):
+def test_every_format_has_the_same_columns(flowers, tmp_path, ending):
     out = tmp_path / f"out.{ending}"
     call("score", flowers, *LABELLED, "-o", out)
     table = open_table(out)
@@ -63,7 +63,7 @@ def test_every_format_holds_the_same_columns(flowers, tmp_path, ending):
         assert json.loads(pq.read_schema(out).metadata[b"allegiance"])["command"].startswith("allegiance score")
 
 
-def test_a_table_as_people_have_it_needs_no_option(tmp_path, rng):
+def test_a_messy_table_needs_no_option(tmp_path, rng):
     rows = ["Kunde;Umsatz;Vertrag;Seit;Notiz;Leer"]
     for i in range(80):
         sales = f"{1000 + 900 * (i % 2) + rng.normal():.2f}".replace(".", ",")
@@ -73,8 +73,25 @@ def test_a_table_as_people_have_it_needs_no_option(tmp_path, rng):
     output = pd.read_csv(tmp_path / "out.csv")
     assert list(output)[:6] == ["Kunde", "Umsatz", "Vertrag", "Seit", "Notiz", "Leer"]
     assert output.groupby(output["Vertrag"])["cluster"].nunique().tolist() == [1, 1]
-    for said in ("left out: Leer", "categories", "dates", "filled with the median: Umsatz (1)"):
-        assert said in result.stdout
+    for text in ("left out: Leer", "categories", "dates", "filled with the median: Umsatz (1)"):
+        assert text in result.stdout
+
+
+def test_unicode_names_and_labels_are_written_as_they_were_read(tmp_path):
+    path, out = tmp_path / "größen.csv", tmp_path / "ergebnis.csv"
+    rows = [[f"{i}{'日é'[i % 2]}", str(i % 5), str(i % 3), "äö"[i // 10]] for i in range(20)]
+    path.write_text("名前,größe,重さ,группа\n" + "\n".join(map(",".join, rows)), encoding="utf-8")
+    call("score", path, "--labels", "группа", "--resamples", 2, "-o", out)
+    output = pd.read_csv(out, dtype=str)
+    assert list(output)[:4] == ["名前", "größe", "重さ", "группа"]
+    assert output.iloc[:, :4].to_numpy().tolist() == rows
+
+
+def test_a_table_that_cannot_be_read_leaves_no_output(tmp_path):
+    (tmp_path / "table.csv").write_text('a,b,group\n1,2,x\n2,1,"x\n')
+    result = call("score", tmp_path / "table.csv", "--labels", "group", "-o", tmp_path / "out.csv", code=1)
+    assert "line 3 is not closed" in result.stderr
+    assert os.listdir(tmp_path) == ["table.csv"]
 
 
 def test_check_proposes_and_names_all_problems_at_once(flowers, tmp_path):
@@ -106,19 +123,10 @@ def test_long_texts_are_cut_on_the_screen_and_nowhere_else(flowers, tmp_path):
     frame = pd.read_csv(flowers).assign(story=[f"line one\n{'word ' * 200}{i}" for i in range(60)])
     frame.to_csv(tmp_path / "long.csv", index=False)
     words = ["score", tmp_path / "long.csv", *LABELLED, "--text", "story", "--review", 3, "-o", tmp_path / "out.csv"]
-    shown = [line for line in call(*words).stdout.splitlines() if "word word" in line]
-    assert len(shown) == 3
-    assert max(map(len, shown)) < 120
+    lines = [line for line in call(*words).stdout.splitlines() if "word word" in line]
+    assert len(lines) == 3
+    assert max(map(len, lines)) < 120
     assert pd.read_csv(tmp_path / "out.csv")["story"].tolist() == frame["story"].tolist()
-
-
-def test_columns_with_the_names_of_scores_are_kept(flowers, tmp_path):
-    frame = pd.read_csv(flowers).rename(columns={"species": "cluster"})
-    frame.to_csv(tmp_path / "taken.csv", index=False)
-    call("score", tmp_path / "taken.csv", "--labels", "cluster", *FAST, "-o", tmp_path / "out.csv")
-    result = pd.read_csv(tmp_path / "out.csv")
-    assert result["cluster"].tolist() == frame["cluster"].tolist()
-    assert result["allegiance_cluster"].tolist() == frame["cluster"].tolist()
 
 
 def test_rows_without_a_label_are_left_out_and_counted(flowers, tmp_path):
@@ -337,9 +345,9 @@ def test_an_audit_of_clusters_named_yes_and_no_in_a_workbook(flowers, tmp_path):
     book = openpyxl.load_workbook(tmp_path / "sheet.xlsx")
     sheet = book["table"]
     assert sheet.data_validations.dataValidation[0].formula1 == '"yes,no"'
-    shown = [cell for row in book["summary"].values for cell in row if cell is not None]
-    assert {"cluster", "name", "description"} <= {*shown}, "a reviewer sees what the clusters are"
-    assert not any(str(cell).startswith(("trust", "verdict", "firm")) for cell in shown)
+    cells = [cell for row in book["summary"].values for cell in row if cell is not None]
+    assert {"cluster", "name", "description"} <= {*cells}, "a reviewer sees what the clusters are"
+    assert not any(str(cell).startswith(("trust", "verdict", "firm")) for cell in cells)
     for row in range(2, sheet.max_row + 1):
         sheet.cell(row, 1).value = sheet.cell(row, 2).value
     book.save(tmp_path / "sheet.xlsx")
@@ -348,7 +356,7 @@ def test_an_audit_of_clusters_named_yes_and_no_in_a_workbook(flowers, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["label", "trust", "verdict", "rival", "own_affinity", "typicality", "priority"])
-def test_scores_only_beside_a_column_named_like_a_score(flowers, tmp_path, name):
+def test_scores_only_for_a_table_with_a_column_named_like_a_score(flowers, tmp_path, name):
     pd.read_csv(flowers).rename(columns={"width": name}).to_csv(tmp_path / "t.csv", index=False)
     call("score", tmp_path / "t.csv", *LABELLED, "--scores-only", "-o", tmp_path / "out.csv")
     assert {"name", "cluster", "trust", "typicality"} <= {*pd.read_csv(tmp_path / "out.csv")}
@@ -357,7 +365,9 @@ def test_scores_only_beside_a_column_named_like_a_score(flowers, tmp_path, name)
 def test_a_table_can_be_scored_three_times(flowers, tmp_path):
     for number, source in enumerate([flowers, tmp_path / "0.csv", tmp_path / "1.csv"]):
         call("score", source, *LABELLED, "--id", "name", "-o", tmp_path / f"{number}.csv")
-    assert {"cluster", "allegiance_cluster", "allegiance2_cluster"} <= {*pd.read_csv(tmp_path / "2.csv")}
+    output = pd.read_csv(tmp_path / "2.csv")
+    for name in ("cluster", "allegiance_cluster", "allegiance2_cluster"):
+        assert output[name].tolist() == output["species"].tolist()
 
 
 def test_missing_values_by_column_read_standard_input_once(flowers):
@@ -380,7 +390,7 @@ def test_outputs_do_not_go_into_the_input_folder(flowers, tmp_path):
         ("no/out.csv", "folder"),
     ],
 )
-def test_an_output_that_cannot_be_written_is_known_before_the_table_is_read(output, message):
+def test_outputs_are_checked_before_the_table_is_read(output, message):
     result = call("score", "no-such-table.csv", "--clusters", 2, "-o", output, code=1)
     assert message in result.stderr
     assert "no-such-table.csv does not exist" not in result.stderr

@@ -30,14 +30,14 @@ def table(tmp_path, rng):
     [pytest.param(["--labels", "kind"], marks=pytest.mark.slow), ["--drop", "kind", "--clusters", 4]],
     ids=["labels", "clusters"],
 )
-def test_streams_give_what_memory_gives(table, tmp_path, way):
+def test_streams_and_memory_give_the_same_table(table, tmp_path, way):
     common = ["score", table, *way, "--resamples", 5, "-o"]
     memory = call(*common, tmp_path / "memory.csv", "--in-memory")
     stream = call(*common, tmp_path / "stream.csv", "--stream", "--batch-rows", 100)
     one, other = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("memory", "stream"))
     assert list(one) == list(other)
-    given = ["id", "a", "b", "plan", "kind"]
-    pd.testing.assert_frame_equal(one[given], other[given])
+    inputs = ["id", "a", "b", "plan", "kind"]
+    pd.testing.assert_frame_equal(one[inputs], other[inputs])
     pairs = pd.crosstab(one["cluster"], other["cluster"])
     assert (pairs > 0).sum().sum() == 4, "the same clusters, whatever their numbers"
     assert np.abs(one["trust"] - other["trust"]).max() < 0.1
@@ -199,21 +199,17 @@ def test_the_review_list_of_a_stream_keeps_the_types_of_the_table(table, tmp_pat
     assert pd.read_parquet(tmp_path / "first.parquet")["id"].dtype == np.uint64
 
 
-def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):
+def test_long_tables_are_streamed_by_default(table, tmp_path, monkeypatch):
     monkeypatch.setattr("allegiance.cli.score.MANY_ROWS", 500)
     common = ["score", table, "--drop", "kind", "--clusters", 4, "--resamples", 3]
     assert "k-means on a random sample" in call(*common, "-o", tmp_path / "out.csv").stderr
     assert "needs all of them" in call(*common).stderr
     assert json.loads(call(*common, "--json", "-o", tmp_path / "more.csv").stdout)["rows"] == 900
-
-
-def test_the_rows_of_the_table_count_and_not_those_of_the_model(table, tmp_path, monkeypatch):
-    """Once a long table was read into memory because the model came from a short one."""
-    monkeypatch.setattr("allegiance.cli.score.MANY_ROWS", 500)
+    # The rows of the table count, not those that the model was fitted to.
     pd.read_csv(table).head(200).to_csv(tmp_path / "short.csv", index=False)
     call("score", tmp_path / "short.csv", "--labels", "kind", "--resamples", 3, "--save", tmp_path / "short.model")
     words = ["score", table, "--model", tmp_path / "short.model", "-v", "--review", "5%"]
-    result = call(*words, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv")
+    result = call(*words, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "by_model.csv")
     assert "scoring 900 rows in batches" in result.stderr
     assert len(pd.read_csv(tmp_path / "review.csv")) == 45
 

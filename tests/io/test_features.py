@@ -35,7 +35,7 @@ def table(tmp_path):
 @pytest.fixture
 def frame(rng):
     n = 300
-    found = pd.DataFrame(
+    data = pd.DataFrame(
         {
             "colour": rng.choice(["red", "green", "blue"], n),
             "x": rng.normal(size=n) * 1e3 + 1e6,
@@ -43,9 +43,9 @@ def frame(rng):
             "y": rng.normal(size=n),
         }
     )
-    found.loc[rng.choice(n, 20, replace=False), "x"] = np.nan
-    found.loc[rng.choice(n, 15, replace=False), "colour"] = None
-    return found
+    data.loc[rng.choice(n, 20, replace=False), "x"] = np.nan
+    data.loc[rng.choice(n, 15, replace=False), "colour"] = None
+    return data
 
 
 @pytest.fixture
@@ -56,15 +56,15 @@ def path(frame, tmp_path):
 
 def test_scikit_learn_finds_the_same_numbers(frame, path):
     plan = propose(path)
-    found = dict(zip(plan.names, plan.matrix(path).T, strict=True))
+    columns = dict(zip(plan.names, plan.matrix(path).T, strict=True))
     scaled = StandardScaler().fit(frame[["x", "y"]])
     expected = scaled.transform(frame[["x", "y"]].fillna(frame[["x", "y"]].median()))
-    np.testing.assert_allclose(np.column_stack([found["x"], found["y"]]), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(np.column_stack([columns["x"], columns["y"]]), expected, rtol=1e-10, atol=1e-10)
     for column in ("colour", "kind"):
         texts = frame[[column]].fillna("(missing)").astype(object)
         encoder = OneHotEncoder(sparse_output=False, feature_name_combiner=lambda name, value: f"{name}={value}")
         ones = encoder.fit_transform(texts)
-        block = np.column_stack([found[name] for name in encoder.get_feature_names_out()])
+        block = np.column_stack([columns[name] for name in encoder.get_feature_names_out()])
         np.testing.assert_allclose(block, (ones - ones.mean(axis=0)) / np.sqrt(ones.var(axis=0).sum()), atol=1e-12)
         # Each column of the table weighs as much as any other.
         assert block.var(axis=0).sum() == pytest.approx(1.0)
@@ -116,7 +116,7 @@ def test_every_column_has_a_role_and_a_reason(tmp_path):
     assert all(column.name in output for column in plan.columns if column.role != "kept")
 
 
-def test_wishes_are_followed(table):
+def test_options_decide_the_roles_of_columns(table):
     assert propose(table, features=["x", "colour"]).used == ("x", "colour")
     assert propose(table, features="[xy]").used == ("x", "y")
     assert propose(table, features=["id", "x"]).used == ("id", "x")
@@ -172,7 +172,7 @@ def test_rows_without_a_label_are_left_out(tmp_path):
     assert pa.Table.from_batches([part.passthrough for part in parts])["row"][:4].to_pylist() == [0, 1, 4, 5]
 
 
-def test_gaps_that_a_model_does_not_fill_are_named_at_once(tmp_path):
+def test_missing_values_that_a_model_does_not_fill_are_named_together(tmp_path):
     (tmp_path / "t.csv").write_text("x,y,z\n" + "\n".join(f"{i / 3},{i % 7},{i % 4}" for i in range(30)))
     plan = propose(tmp_path / "t.csv", raw=True)
     (tmp_path / "later.csv").write_text("x,y,z\n1,,3\n,,4\n5,6,7\n")
@@ -215,14 +215,14 @@ def test_a_later_table_is_read_as_the_first_one_was(tmp_path):
             plan.matrix(pa.table(values))
 
 
-def test_a_decimal_comma_stays_one_in_a_file_that_does_not_show_it(tmp_path):
+def test_a_plan_keeps_the_decimal_comma_for_a_file_without_one(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n" + "1,5;1.200\n2,5;3.400\n4,5;1.100\n" * 4)
     plan = propose(tmp_path / "t.csv", scale=False)
     (tmp_path / "later.csv").write_text("a;b\n2;1.300\n3;2.000\n")
     np.testing.assert_array_equal(plan.matrix(tmp_path / "later.csv"), [[2, 1300], [3, 2000]])
 
 
-def test_features_go_back_to_the_units_of_the_file(tmp_path):
+def test_features_are_converted_back_to_the_units_of_the_file(tmp_path):
     days = [datetime.date(2024, 1, 1 + i) for i in range(12)]
     (tmp_path / "t.csv").write_text("x,day,kind\n" + "\n".join(f"{i * i},{days[i]},{'abc'[i % 3]}" for i in range(12)))
     plan = propose(tmp_path / "t.csv")

@@ -33,9 +33,9 @@ def numbers(i):
 AB = ("a", "b")
 
 
-def messy(content, says="", names=AB, ids=()):
+def messy(content, text="", names=AB, ids=()):
     """Return the content, what the output must contain, the columns of the matrix and the id that is proposed."""
-    return content, says, names, ids
+    return content, text, names, ids
 
 
 MESSY = {
@@ -147,8 +147,8 @@ def test_messy_tables_become_features_without_an_option(tmp_path, name):
     assert np.isfinite(matrix).all()
     assert matrix.shape == (table.n_rows, len(names))
     for _, column, values in filter(lambda meant: meant[0] == name, MEANT):
-        found = table.read()[column].to_numpy()[: len(values)]
-        np.testing.assert_array_equal(found, np.array(values, dtype=found.dtype))
+        cells = table.read()[column].to_numpy()[: len(values)]
+        np.testing.assert_array_equal(cells, np.array(values, dtype=cells.dtype))
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,14 @@ def test_messy_tables_become_features_without_an_option(tmp_path, name):
         (b'a,"b\n' + b"1,2\n" * 500_000, "quotation mark"),
     ],
 )
-def test_tables_that_cannot_be_used_say_why(tmp_path, content, message):
+def test_tables_that_cannot_be_used_raise_one_sentence(tmp_path, content, message):
     (tmp_path / "table.csv").write_bytes(content)
     with pytest.raises(TableError, match=message) as caught:
         propose(tmp_path / "table.csv").raise_problems()
     assert "\n" not in str(caught.value)
 
 
-def test_an_encoding_that_shows_late_is_found(tmp_path):
+def test_an_encoding_is_detected_beyond_the_head_of_the_file(tmp_path):
     """The first 64 KB are plain ASCII, so that the whole file is read once more."""
     content = lines(["a", "kind"], lambda i: (i % 5, "süß" if i == 19_999 else "bitter"), n=20_000)
     (tmp_path / "table.csv").write_bytes(content.encode("cp1252"))
@@ -190,7 +190,7 @@ def test_an_encoding_that_shows_late_is_found(tmp_path):
         open_table(tmp_path / "table.csv", encoding="utf-8").profile()
 
 
-def test_several_files_mean_what_one_does(tmp_path):
+def test_several_files_are_read_like_one(tmp_path):
     """A table with decimal commas was off by a factor of 1,000 when it came in two files."""
     rows = ["a;b", "1,5;1.200", "2,5;3.400", "3,5;2.000", "4,5;1.100"]
     for name, part in (("one", rows), ("p1", rows[:3]), ("p2", [rows[0], *rows[3:]])):
@@ -201,13 +201,13 @@ def test_several_files_mean_what_one_does(tmp_path):
     np.testing.assert_array_equal(propose(two).matrix(two), propose(one).matrix(one))
 
 
-def test_options_overrule_what_is_found(tmp_path):
+def test_options_overrule_detection(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("title\na;d;e\n1.200;1/2/2024;7\n2.400;3/4/2024;-7\n")
     table = open_table(path, decimal=",", dayfirst=True, missing={"e": [-7]}, skip_rows=1, sep=";", encoding="latin-1")
-    found = table.read().to_pydict()
-    assert found["a"] == [1200, 2400]
-    assert [moment.month for moment in found["d"]] == [2, 4]
+    cells = table.read().to_pydict()
+    assert cells["a"] == [1200, 2400]
+    assert [moment.month for moment in cells["d"]] == [2, 4]
     assert propose(table, features=["e"]).columns[2].n_missing == 1
     for options, message in (
         ({"decimal": ";"}, "decimal"),

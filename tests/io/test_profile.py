@@ -123,18 +123,18 @@ def test_words_are_missing_among_numbers_and_values_among_words():
         ([*range(30), 500], 0),
     ],
 )
-def test_only_a_number_that_stands_apart_means_missing(values, missing):
-    for given_as in (values, [None if value is None else str(value) for value in values]):
-        found = column(given_as)
-        assert found.n_missing == missing
+def test_only_a_number_far_from_all_others_means_missing(values, missing):
+    for cells in (values, [None if value is None else str(value) for value in values]):
+        profile = column(cells)
+        assert profile.n_missing == missing
         kept = [value for value in values if value is not None and not (missing and value == -999)]
         np.testing.assert_allclose(
-            [found.mean, found.std, found.min, found.max, found.median],
+            [profile.mean, profile.std, profile.min, profile.max, profile.median],
             [np.mean(kept), np.std(kept), min(kept), max(kept), np.median(kept)],
         )
 
 
-def test_what_cannot_be_told_is_said():
+def test_ambiguous_columns_have_a_remark():
     either = ["1.200", "3.400", "2"]
     assert column(either).max == 3.4
     assert "decimal=','" in column(either).remark
@@ -147,10 +147,10 @@ def test_what_cannot_be_told_is_said():
 
 
 def test_single_stray_texts_in_a_column_of_numbers_are_missing():
-    found = column([*map(str, range(1000, 1100)), "oops"])
-    assert (found.kind, found.integer, found.n_missing, found.strays) == ("number", True, 1, {100: "oops"})
-    found = column([*["1.5", "2,000.25"] * 600, "x", *["7"] * 600, "y"])
-    assert (found.n_missing, found.max, found.strays) == (2, 2000.25, {1200: "x", 1801: "y"})
+    profile = column([*map(str, range(1000, 1100)), "oops"])
+    assert (profile.kind, profile.integer, profile.n_missing, profile.strays) == ("number", True, 1, {100: "oops"})
+    profile = column([*["1.5", "2,000.25"] * 600, "x", *["7"] * 600, "y"])
+    assert (profile.n_missing, profile.max, profile.strays) == (2, 2000.25, {1200: "x", 1801: "y"})
 
 
 @pytest.mark.parametrize(
@@ -166,23 +166,23 @@ def test_single_stray_texts_in_a_column_of_numbers_are_missing():
     ],
 )
 def test_unique_and_counting_columns(values, unique, counting):
-    found = column(values)
-    assert (found.unique, found.counting) == (unique, counting)
+    profile = column(values)
+    assert (profile.unique, profile.counting) == (unique, counting)
 
 
 def test_identifiers_in_any_order_are_unique(rng):
     ids = rng.permutation(150_000)
     for unique in (True, False):
-        found = open_table(pa.table({"order_id": ids, "key": [f"k{i}" for i in ids], "x": ids % 7})).profile().columns
-        assert [found[name].unique for name in ("order_id", "key", "x")] == [unique, unique, False]
+        columns = open_table(pa.table({"order_id": ids, "key": [f"k{i}" for i in ids], "x": ids % 7})).profile().columns
+        assert [columns[name].unique for name in ("order_id", "key", "x")] == [unique, unique, False]
         ids[-1] = ids[0]
 
 
-def test_the_order_of_rows_does_not_decide_what_a_point_is():
+def test_the_order_of_rows_does_not_decide_the_decimal_mark():
     groups = ["1.200", "2.300"] * 40
     for values in ([*groups, "0.200"], ["0.200", *groups], [*groups, "1.25"], [*groups, "1234.567"]):
-        found = column(values)
-        assert (found.max < 3 or found.max == 1234.567, found.remark) == (True, "")
+        profile = column(values)
+        assert (profile.max < 3 or profile.max == 1234.567, profile.remark) == (True, "")
 
 
 @pytest.mark.parametrize("sentinel", [-200, 9999, 99999, 0])

@@ -73,26 +73,45 @@ def test_rows_that_are_not_observations_are_left_out_with_their_lines(tmp_path, 
     assert not [one for one in propose(by_hand).findings if one.kind == "rows"]
 
 
-def test_the_row_that_sums_up_the_others_is_left_out(tmp_path, rows):
-    table = open_table(write(tmp_path / "total.csv", [HEADER, *rows, total(rows)]))
-    assert [one.text for one in propose(table).findings if one.kind == "rows"] == [
-        f"Left out 1 row (total): line {N + 2}."
-    ]
-    # The largest row is not a total.
-    largest = ["giant", "230.0", "160.0", "a"]
-    assert open_table(write(tmp_path / "largest.csv", [HEADER, *rows, largest])).profile().n_rows == N + 1
+def with_totals(rows: list[list[str]], size: int, name: str) -> list[list[str]]:
+    """Return the rows with a total after each group of this size."""
+    groups = [rows[start : start + size] for start in range(0, N, size)]
+    return [line for i, group in enumerate(groups) for line in (*group, [name.format(i), *total(group)[1:]])]
 
 
-def test_rows_of_means_and_other_statistics_are_left_out(tmp_path, rows):
-    lines = [HEADER, *rows, mean(rows), ["Max", "195.0", "99.0", ""]]
-    (finding,) = [one for one in propose(write(tmp_path / "t.csv", lines)).findings if one.kind == "rows"]
-    assert finding.text == f"Left out 2 rows (mean or other statistic): lines {N + 2}-{N + 3}."
-    assert str(finding).endswith("(to undo: --keep-rows all)")
-    # A name that could be a statistic is a row like the others.
-    lines = [HEADER, *([f"Max {row[0]}" if i % 2 else f"Social media {i}", *row[1:]] for i, row in enumerate(rows))]
-    assert propose(write(tmp_path / "v.csv", lines)).n_rows == N
-    lines = [HEADER, *rows, ["Max", "195.0", "99.0", "a"], ["Mean", "150.0", "45.0", "b"]]
-    assert propose(write(tmp_path / "u.csv", lines)).n_rows == N + 2
+STATISTICS = {
+    "a total": (lambda rows: [*rows, total(rows)], f"Left out 1 row (total): line {N + 2}."),
+    "a total above its rows": (lambda rows: [["Total", *total(rows)[1:]], *rows], "Left out 1 row (total): line 2."),
+    "the largest row": (lambda rows: [*rows, ["giant", "230.0", "160.0", "a"]], ""),
+    "a product called Total": (lambda rows: [*rows, ["Total Gym", "171.0", "70.5", "a"]], ""),
+    "subtotals": (lambda rows: with_totals(rows, 20, "Subtotal"), "Left out 6 rows (subtotal): lines 22, "),
+    "totals of groups": (
+        lambda rows: [*with_totals(rows, 40, "Part total {}"), ["Grand total", *total(rows)[1:]]],
+        "Left out 4 rows (subtotal): lines 42, ",
+    ),
+    "means and other statistics": (
+        lambda rows: [*rows, mean(rows), ["Max", "195.0", "99.0", ""]],
+        f"Left out 2 rows (mean or other statistic): lines {N + 2}-{N + 3}.",
+    ),
+    "rows named like statistics": (
+        lambda rows: [[f"Max {row[0]}" if i % 2 else f"Social media {i}", *row[1:]] for i, row in enumerate(rows)],
+        "",
+    ),
+    "other statistics only": (
+        lambda rows: [*rows, ["Max", "195.0", "99.0", "a"], ["Mean", "150.0", "45.0", "b"]],
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STATISTICS)
+def test_totals_and_means_are_left_out_if_their_numbers_prove_them(tmp_path, rows, kind):
+    make, expected = STATISTICS[kind]
+    plan = propose(write(tmp_path / "t.csv", [HEADER, *make(rows)]))
+    findings = [one for one in plan.findings if one.kind == "rows"]
+    assert plan.n_rows == (N if expected else len(make(rows)))
+    assert [one.text[: len(expected)] for one in findings] == ([expected] if expected else [])
+    assert all(str(one).endswith("(to undo: --keep-rows all)") for one in findings)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +147,7 @@ def test_numbers_with_units_are_named(tmp_path, rows):
     assert finding.text.startswith("Left out, because every number has a unit: weight ('kg').")
 
 
-def test_no_answer_is_not_an_answer(tmp_path):
+def test_codes_for_no_answer_are_missing_or_flagged(tmp_path):
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(
         {"q1": rng.integers(1, 6, N), "income": rng.integers(200, 990, N) * 100, "age": rng.integers(18, 99, N)}
@@ -248,16 +267,16 @@ def test_mostly_missing_columns_free_text_and_copies(tmp_path, rows):
 def test_codes_and_duplicate_rows_are_noted(tmp_path, rows):
     lines = [[*row[:3], str(1 + i % 4)] for i, row in enumerate(rows)]
     plan = propose(write(tmp_path / "t.csv", [[*HEADER[:3], "Region"], *lines, lines[5]]), id="name")
-    found = {one.kind: one for one in plan.findings}
-    assert (found["codes"].remedy, found["codes"].level) == ("--one-hot Region", "warning")
-    assert "1 row repeats" in found["duplicate rows"].text
+    findings = {one.kind: one for one in plan.findings}
+    assert (findings["codes"].remedy, findings["codes"].level) == ("--one-hot Region", "warning")
+    assert "1 row repeats" in findings["duplicate rows"].text
     # Zip codes are not numbers, and have too many values for categories.
     lines = [[*row[:3], str(10_000 + 37 * (i // 2))] for i, row in enumerate(rows)]
     plan = propose(write(tmp_path / "zip.csv", [[*HEADER[:3], "zip"], *lines]), id="name")
     assert plan.used == ("height", "weight")
 
 
-def test_what_is_not_a_table_is_refused(tmp_path, rows):
+def test_files_that_do_not_look_like_a_table_are_refused(tmp_path, rows):
     kinds = (
         lambda i: ["Sales", *[""] * 6],
         lambda i: ["Q1", "", f"{i}.5", "", "", f"{i * 7}", ""],
@@ -367,15 +386,6 @@ def test_columns_of_a_wide_table_are_profiled_as_alone(tmp_path):
         assert repr(profiles[name]) == repr(alone[name])
 
 
-def test_subtotals_are_left_out(tmp_path, rows):
-    lines = [
-        HEADER,
-        *(line for i in range(0, N, 20) for line in (*rows[i : i + 20], ["Subtotal", *total(rows[i : i + 20])[1:]])),
-    ]
-    plan = propose(write(tmp_path / "t.csv", lines))
-    assert (plan.n_rows, plan.findings[0].text[:29]) == (N, "Left out 6 rows (subtotal): l")
-
-
 def test_a_header_of_two_rows_is_joined(tmp_path, rows):
     groups, names = ["name", "Body", "", "Class"], ["", "height (cm)", "weight (kg)", "of school"]
     expected = ["name", "Body height (cm)", "Body weight (kg)", "Class of school"]
@@ -390,19 +400,6 @@ def test_a_header_of_two_rows_is_joined(tmp_path, rows):
     # Units below a complete header are not names.
     path = write(tmp_path / "w.csv", [HEADER, ["", "cm", "kg", ""], *rows])
     assert open_table(path).columns == HEADER
-
-
-def test_totals_of_groups_need_the_sums_of_their_rows(tmp_path, rows):
-    lines = [HEADER]
-    for start in range(0, N, 40):
-        part = rows[start : start + 40]
-        lines += [*part, [f"Part total {start}", *total(part)[1:]]]
-    plan = propose(write(tmp_path / "t.csv", [*lines, ["Grand total", *total(rows)[1:]]]))
-    assert (plan.n_rows, plan.findings[0].text[:30]) == (N, "Left out 4 rows (subtotal): li")
-    # The sum may come before its rows; a product that is called Total is a row like the others.
-    plan = propose(write(tmp_path / "u.csv", [HEADER, ["Total", *total(rows)[1:]], *rows]))
-    assert plan.findings[0].text == "Left out 1 row (total): line 2."
-    assert propose(write(tmp_path / "v.csv", [HEADER, *rows, ["Total Gym", "171.0", "70.5", "a"]])).n_rows == N + 1
 
 
 def test_placeholder_dates_and_nines_with_a_decimal_are_missing(tmp_path, rows):

@@ -172,22 +172,24 @@ def test_statistics_are_those_of_numpy(tmp_path, rng):
     x = rng.normal(1e6, 1.0, 3000)
     x[::7] = np.nan
     (tmp_path / "table.csv").write_text("\n".join(["x,y", *(f"{'' if a != a else repr(float(a))},1" for a in x)]))
-    found = open_table(tmp_path / "table.csv").profile().columns["x"]
-    assert found.n_missing == np.isnan(x).sum()
+    profile = open_table(tmp_path / "table.csv").profile().columns["x"]
+    assert profile.n_missing == np.isnan(x).sum()
     expected = [np.nanmean(x), np.nanstd(x), np.nanmin(x), np.nanmax(x), np.nanmedian(x)]
-    np.testing.assert_allclose([found.mean, found.std, found.min, found.max, found.median], expected, rtol=1e-14)
+    np.testing.assert_allclose(
+        [profile.mean, profile.std, profile.min, profile.max, profile.median], expected, rtol=1e-14
+    )
 
 
 def test_medians_of_long_tables_state_their_error(monkeypatch, rng):
     monkeypatch.setattr("allegiance.io.profile._WHOLE_CELLS", 4096)
     monkeypatch.setattr("allegiance.io.profile._FINAL_ROWS", 1000)
     x = np.sort(rng.exponential(size=200_000))
-    found = open_table(pa.table({"x": x, "y": x})).profile().columns["x"]
-    assert abs(np.searchsorted(x, found.median) / x.size - 0.5) < found.median_error
-    assert 0.01 < found.median_error < 0.05
+    profile = open_table(pa.table({"x": x, "y": x})).profile().columns["x"]
+    assert abs(np.searchsorted(x, profile.median) / x.size - 0.5) < profile.median_error
+    assert 0.01 < profile.median_error < 0.05
 
 
-def test_a_sample_of_long_rows_ends(monkeypatch):
+def test_samples_of_long_rows_are_bounded(monkeypatch):
     """Dictionaries, which no choice of rows makes smaller, and texts that take more than a sample may."""
     monkeypatch.setattr("allegiance.io.profile._SAMPLE_BYTES", 10_000)
     words = pa.array([f"{'word' * 20} {i}" for i in range(400)]).dictionary_encode()
@@ -270,15 +272,15 @@ def test_urls_are_read_through_fsspec(ending, tmp_path):
         open_table("memory://folder/none.csv")
 
 
-def test_a_remote_file_that_changed_is_told_from_the_one_before():
+def test_the_fingerprint_of_a_remote_file_changes_with_it():
     """Once a stream resumed whatever had become of a file on a server."""
     fsspec = pytest.importorskip("fsspec")
-    found = []
+    fingerprints = []
     for text in (b"a,b\n1,2\n", b"a,b\n1,2\n3,4\n"):
         with fsspec.open("memory://changing/table.csv", "wb") as file:
             file.write(text)
-        found.append([open_table("memory://changing/table.csv").fingerprint() for _ in range(2)])
-    assert found[0][0] == found[0][1] != found[1][0]
+        fingerprints.append([open_table("memory://changing/table.csv").fingerprint() for _ in range(2)])
+    assert fingerprints[0][0] == fingerprints[0][1] != fingerprints[1][0]
 
 
 @pytest.mark.parametrize("place", ["memory://far/table.csv", "memory://far/*.csv"])
@@ -448,7 +450,7 @@ def saved(array):
         ("none.csv", None, "does not exist"),
     ],
 )
-def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
+def test_files_that_cannot_be_read_raise_errors_with_the_reason(tmp_path, name, content, message):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(TableError, match=message) as caught:
@@ -456,7 +458,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
     assert name in str(caught.value)
 
 
-def test_what_is_not_there_or_forbidden_is_named(tmp_path, monkeypatch):
+def test_missing_and_forbidden_sources_and_columns_are_named(tmp_path, monkeypatch):
     with pytest.raises(TableError, match="name at least one file"):
         open_table([])
     (tmp_path / "table.csv").write_text("Weight,height\n1,2\n")
@@ -497,9 +499,9 @@ def test_views_and_runs_are_read_as_plain_columns(tmp_path, ending):
     }
     write_table(tmp_path / f"table.{ending}", pa.table(views))
     table = open_table(tmp_path / f"table.{ending}")
-    found = table.read(["bytes", "text"])
-    assert found.schema.types == [pa.binary(), pa.string()]
-    assert found.take([2, 1]).to_pylist() == [{"bytes": b"c", "text": "c"}, {"bytes": None, "text": None}]
+    columns = table.read(["bytes", "text"])
+    assert columns.schema.types == [pa.binary(), pa.string()]
+    assert columns.take([2, 1]).to_pylist() == [{"bytes": b"c", "text": "c"}, {"bytes": None, "text": None}]
     assert table.read(["runs"])["runs"].to_pylist() == ["x", "x", "y"]
 
 

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from allegiance import __version__
-from allegiance._core.stored import json_value
 
 from ._options import Features, Output, Reading, Trust, pick
 
@@ -46,6 +45,7 @@ _OPTIONS = {
     "n_clusters": "--clusters", "n_resamples": "--resamples", "clusterer": "--algorithm", "log": "--decisions",
     "allow_hosts": "--allow-host",
 }  # fmt: skip
+NO_OUTPUT = "No incomplete output was written."
 #: Seconds between progress lines in a log.
 _PAUSE = 30.0
 _COMMANDS = ("score", "check", "audit", "review", "compare", "curve", "model", "watch")
@@ -67,12 +67,12 @@ class _TerminatedError(BaseException):
 class Log:
     """Messages on standard error (notes, progress, files written), as text or as JSON lines."""
 
-    def __init__(self, *, quiet: bool, verbose: bool, log_format: str) -> None:
+    def __init__(self, *, quiet: bool = False, verbose: bool = False, log_format: str = "text") -> None:
         self.quiet, self.verbose, self.json = quiet, verbose, log_format == "json"
         self.terminal = sys.stderr.isatty() and not self.json
         self.started = self._last = time.perf_counter()
-        #: How to resume the run after an interruption.
-        self.resume = ""
+        #: What an interruption leaves behind, and how to resume the run.
+        self.resume = NO_OUTPUT
         self.notes: list[str] = []
         #: Warnings that were printed, so that no summary repeats them.
         self.warned: list[str] = []
@@ -146,8 +146,7 @@ class Run(NamedTuple):
 class Program(click.Group):
     """A group of commands with error handling; commands are loaded when they are used."""
 
-    log: Log | None = None
-    verbose = False
+    log: Log
     command_line = ""
     #: The exit code once all outputs are complete. A closed pipe does not change it.
     code: int | None = None
@@ -166,7 +165,7 @@ class Program(click.Group):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> NoReturn:
         """Run a command and exit."""
         words = list(sys.argv[1:] if args is None else args)
-        self.verbose, self.log, self.code = False, None, None
+        self.log, self.code = Log(), None
         self.command_line = shlex.join(["allegiance", *words])
         settings |= {"standalone_mode": False, "prog_name": "allegiance"}
         with warnings.catch_warnings():
@@ -185,38 +184,25 @@ class Program(click.Group):
             error.show()
             return error.exit_code
         except (KeyboardInterrupt, click.Abort):
-            self._write_stop("Interrupted.")
+            self.log.write("stopped", f"Interrupted. {self.log.resume}")
             return _INTERRUPTED
         except _TerminatedError:
-            self._write_stop("Terminated.")
+            self.log.write("stopped", f"Terminated. {self.log.resume}")
             return _TERMINATED
         except (BrokenPipeError, SystemExit):  # click exits if a pipe is closed
-            _silence_stdout()
+            with suppress(OSError, ValueError):  # keeps Python from reporting the closed pipe again while it exits
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED if self.code is None else self.code
         except Exception as error:
-            if self.verbose:
+            if self.log.verbose:
                 traceback.print_exception(error)
-            if isinstance(error, _EXPECTED):
-                self._write("error", _text(error))
-                return FAILED
-            name = f"{type(error).__name__}: {error}"
-            self._write("error", f"{name}. This is a bug in allegiance. Rerun with --verbose and please report it.")
+            bug = f"{type(error).__name__}: {error}. This is a bug in allegiance. "
+            bug += "Rerun with --verbose and please report it."
+            self.log.write("error", _error_text(error) if isinstance(error, _EXPECTED) else bug)
             return FAILED
         finally:
             if before is not None:
                 signal.signal(signal.SIGTERM, before)
-
-    def _write_stop(self, text: str) -> None:
-        """Log that a signal ended the command."""
-        resume = self.log.resume if self.log is not None else ""
-        self._write("stopped", f"{text} {resume or 'No incomplete output was written.'}")
-
-    def _write(self, event: str, text: str) -> None:
-        """Log an event, also before a command has started."""
-        if self.log is not None:
-            self.log.write(event, text)
-        else:
-            _print_error(f"{_PREFIXES.get(event, '')}{clean(text)}")
 
     def _warner(self) -> Callable[..., None]:
         """Return a function that prints each warning once, in one line."""
@@ -226,14 +212,13 @@ class Program(click.Group):
             for_developers = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
             if str(message) not in messages and not issubclass(category, for_developers):
                 messages.add(str(message))
-                self._write("warning", str(message))
-                if self.log is not None:
-                    self.log.warned.append(with_options(str(message)))
+                self.log.write("warning", str(message))
+                self.log.warned.append(with_options(str(message)))
 
         return show
 
 
-def _text(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the message of an error of a command."""
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()
@@ -244,11 +229,12 @@ def _text(error: Exception) -> str:
 
 def with_options(text: str) -> str:
     """Return a message of the library with command-line options instead of Python arguments."""
-    return _ARGUMENT.sub(lambda match: _option_of(*match.groups()), text)
+    return _ARGUMENT.sub(_option_of, text)
 
 
-def _option_of(argument: str, value: str) -> str:
+def _option_of(match: re.Match[str]) -> str:
     """Return the command-line option of an argument of the library, and its value."""
+    argument, value = match.groups()
     if argument == "missing" and value:
         words = [f"{column}={word}" for column, words in literal_eval(value).items() for word in words]
         return " ".join(f"--missing {shlex.quote(word)}" for word in words)
@@ -288,12 +274,6 @@ def open_closed_streams() -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
-def _silence_stdout() -> None:
-    """Keep Python from reporting the closed pipe again while it exits."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _show_versions(context: click.Context, option: click.Parameter, value: bool) -> None:
     """Print the versions of ``--version`` and exit."""
     if value:
@@ -321,10 +301,7 @@ def program() -> None:
 def begin(values: dict[str, Any], *, where: Sequence[str] = ()) -> Run:
     """Return the typed options of a command and its log."""
     context = click.get_current_context()
-    root: Any = context.find_root().command
-    root.verbose = values["verbose"]
-    names = ("quiet", "verbose", "log_format")
-    root.log = log = Log(**{name: values[name] for name in names})
+    program.log = log = Log(**{name: values[name] for name in ("quiet", "verbose", "log_format")})
     if values["verbose"]:
         from allegiance._core.progress import show_remarks
 
@@ -342,14 +319,12 @@ def is_beyond(drift: Any, tolerance: float) -> bool:
 
 def finish(code: int) -> None:
     """Record the exit code of the command once all outputs are complete, before the summary is printed."""
-    root: Any = click.get_current_context().find_root().command
-    root.code = code
+    program.code = code
 
 
 def provenance() -> dict[str, Any]:
     """Return the version and the command line of this run."""
-    root: Any = click.get_current_context().find_root().command
-    return {"version": __version__, "command": root.command_line}
+    return {"version": __version__, "command": program.command_line}
 
 
 def print_json(values: dict[str, Any]) -> None:
@@ -359,6 +334,8 @@ def print_json(values: dict[str, Any]) -> None:
 
 def _json_text(values: dict[str, Any], indent: int | None = None) -> str:
     """Return printed values as JSON text without control characters."""
+    from allegiance._core.stored import json_value
+
     text = json.dumps(json_value(values), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
     return re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -37,15 +37,11 @@ _FIXED = (
 class Points:
     """The rows of a table in memory."""
 
-    X: FloatArray
-    """(n, d) the prepared features."""
-    labels: AnyArray | None
-    """(n,) the labels of a column, if one was named."""
-    columns: pa.Table
-    """The row number, then all columns of the table as written."""
+    X: FloatArray  # (n, d) the prepared features
+    labels: AnyArray | None  # (n,) the labels of a column, if one was named
+    columns: pa.Table  # the row number, then all columns of the table as written
     table: Table
-    gaps: Gaps
-    """Missing values and new categories."""
+    gaps: Gaps  # missing values and new categories
 
     @cached_property
     def typed(self) -> Any:
@@ -144,19 +140,14 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
     settings = {name: value for name, value in vars(reading).items() if name not in ("missing", "on_error")}
     table = open_table(names[0] if len(names) == 1 else names, **settings, missing=list(reading.missing))
     if any("=" in value for value in reading.missing):
-        table.set_missing(_missing_by_column(reading.missing, table.columns))
+        words: dict[str, list[str]] = {name: [] for name in table.columns}
+        for value in reading.missing:
+            column, equals, word = value.partition("=")
+            has_column = bool(equals) and column in words
+            for name in [column] if has_column else words:
+                words[name].append(word if has_column else value)
+        table.set_missing({name: values for name, values in words.items() if values})
     return table
-
-
-def _missing_by_column(values: tuple[str, ...], columns: list[str]) -> dict[str, list[str]]:
-    """Return the values that mean missing by column, from VALUE, or COLUMN=VALUE if the column exists."""
-    words: dict[str, list[str]] = {name: [] for name in columns}
-    for value in values:
-        column, equals, rest = value.partition("=")
-        is_own = bool(equals) and column in words
-        for name in [column] if is_own else words:
-            words[name].append(rest if is_own else value)
-    return {name: values for name, values in words.items() if values}
 
 
 def plan_features(features: Features, table: Table, *, labels: Any = None) -> FeaturePlan:
@@ -320,6 +311,7 @@ def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
     own = import_clusterer(trust.clusterer) if trust.clusterer else None
     if own is None and trust.algorithm is None and run.features.labels and is_cells(run.data):
         from allegiance.anndata import recorded_clusterer
+        from allegiance.io.formats import read_cells
 
         own = recorded_clusterer(read_cells(run.data[0], backed="r"), run.features.labels)
     estimator = None
@@ -358,15 +350,6 @@ def score_points(
 def is_cells(data: Sequence[str]) -> bool:
     """Tell whether the input is one .h5ad file."""
     return len(data) == 1 and data[0].lower().endswith(".h5ad")
-
-
-def read_cells(path: str, **settings: Any) -> Any:
-    """Return the AnnData object of an .h5ad file, local or remote."""
-    from allegiance._core.validation import require
-    from allegiance.io.formats import open_seekable
-
-    anndata = require("anndata", "anndata", "reading .h5ad files")
-    return anndata.read_h5ad(open_seekable(path)) if "://" in path else anndata.read_h5ad(path, **settings)
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:

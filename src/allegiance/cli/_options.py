@@ -262,7 +262,7 @@ OWN_CLUSTERER_OPTIONS = [
         "The column is not a feature.",
     ),
 ]  # fmt: skip
-ADAPTIVE = "  [default: 20 to 400, as many as precision needs]"
+ADAPTIVE = "  [default: 20 to 400, depending on precision]"
 RESAMPLES_NEEDED = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
     help=f"Number of subsamples to re-cluster.{ADAPTIVE}",

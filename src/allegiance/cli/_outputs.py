@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allegiance._core.stored import json_value
-
 from ._app import Run, finish, print_json, provenance, show
-from ._inputs import free_name, is_cells, open_input, read_cells
+from ._inputs import free_name, is_cells, open_input
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan, Table
@@ -69,24 +67,22 @@ def check_outputs(run: Run) -> None:
 
 def _paths(run: Run) -> dict[str, str]:
     """Return the output files by option, the run record last."""
+    from allegiance.io.files import is_folder
+    from allegiance.io.partitions import RECORDS
+
     output = run.output
-    paths = {
+    paths: dict[str, Any] = {
         "-o": None if output.output == "-" else output.output,
         "--review-output": output.review_output,
         "--audit-sheet": output.audit_sheet,
         "--report": output.report,
         "--save": output.save,
     }
-    named = {option: path for option, path in paths.items() if path is not None}
-    return named | ({"the run record": _record_path(next(iter(named.values())))} if named else {})
-
-
-def _record_path(output: str) -> str:
-    """Return the path of the run record of an output."""
-    from allegiance.io.files import is_folder
-    from allegiance.io.partitions import RECORDS
-
-    return f"{output.rstrip('/')}/{RECORDS}/run.json" if is_folder(output) else f"{output}.run.json"
+    paths = {option: path for option, path in paths.items() if path is not None}
+    if first := next(iter(paths.values()), None):
+        is_partitioned = is_folder(first)
+        paths["the run record"] = f"{first.rstrip('/')}/{RECORDS}/run.json" if is_partitioned else f"{first}.run.json"
+    return paths
 
 
 def _read_record(path: str) -> dict[str, Any] | None:
@@ -103,7 +99,7 @@ def _read_record(path: str) -> dict[str, Any] | None:
     raise FileExistsError(f"{path} exists and is not a run record: move it, or choose another output.")
 
 
-def check_inputs(run: Run, table: Table, *others: str) -> None:
+def check_output_paths(run: Run, table: Table, *others: str) -> None:
     """Raise if an output would replace an input file."""
     from allegiance.io import refuse_inputs
 
@@ -116,7 +112,7 @@ def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
     """Check the outputs, and open the table; ``more`` holds options that only the command has."""
     check_outputs(run)
     table = open_input(run.reading, run.data, run.log)
-    check_inputs(run, table)
+    check_output_paths(run, table)
     return table, RunRecord(run, table, **more)
 
 
@@ -168,6 +164,7 @@ class RunRecord:
 
     def write(self, code: int, summary: dict[str, Any]) -> None:
         """Write the record, after all outputs are complete."""
+        from allegiance._core.stored import json_value
         from allegiance.io import write_whole
         from allegiance.io.saved import library_versions
 
@@ -233,6 +230,7 @@ def write_cells(path: str, run: Run, result: AffinityResult) -> None:
     """Write the input .h5ad file with the scores, as ``allegiance.anndata.trust`` writes them."""
     from allegiance.anndata import write_result
     from allegiance.io.files import replacing
+    from allegiance.io.formats import read_cells
 
     cells = read_cells(run.data[0])
     write_result(cells, result, run.features.labels or "cluster", version=provenance()["version"])

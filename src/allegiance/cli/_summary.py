@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allegiance._core.stored import json_value
-
 from ._app import Run, provenance, show, with_options
 from ._inputs import Points, ids_of
 
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 #: Maximum characters of a printed value, and maximum printed drivers and clusters.
 _MAX_CHARACTERS, _MAX_DRIVERS, _MAX_CLUSTERS = 60, 8, 20
 _VERDICTS = ("firm", "borderline", "doubtful")
-
-
 #: Sample size for the drivers of a streamed table, in rows.
 _DRIVER_ROWS = 16_384
 
@@ -31,17 +27,12 @@ class Facts(NamedTuple):
 
     summary: Summary
     plan: FeaturePlan
-    findings: list[Finding]
-    """Problems of the table and of the drivers that change the answer."""
+    findings: list[Finding]  # problems of the table and of the drivers that change the answer
     drivers: Drivers | None
-    descriptions: Sequence[Description]
-    """Cluster descriptions, in cluster order; empty if unknown."""
-    source: dict[str, Any]
-    """Provenance, by subject."""
-    review: Any = None
-    """The rows to review: an Arrow table."""
-    columns: Sequence[str] = ()
-    """The columns of the printed review list."""
+    descriptions: Sequence[Description]  # of clusters, in cluster order; empty if unknown
+    source: dict[str, Any]  # provenance, by subject
+    review: Any = None  # the rows to review: an Arrow table
+    columns: Sequence[str] = ()  # of the printed review list
 
     @property
     def problems(self) -> list[str]:
@@ -106,29 +97,27 @@ def describe_stream(run: Run, table: Table, plan: FeaturePlan, fitted: Any, summ
 def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, by_column: Any, descriptions: Any, model_id: str
 ) -> Facts:
-    """Return the facts of the summary, whose findings are those of the plan and the drivers."""
+    """Return the facts of the summary with their provenance; the findings are those of the plan and the drivers."""
     findings = [finding for finding in plan.findings if finding.level == "warning"]
     known = {finding.kind for finding in findings}
     if by_column is not None:
         findings += [flag for flag in by_column.flags if flag.kind not in known]
     findings = [replace(finding, text=with_options(finding.text)) for finding in findings]
-    return Facts(summary, plan, findings, by_column, descriptions, _source_facts(run, table, plan, model_id))
-
-
-def _source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
-    """Return the provenance of the scores, by subject."""
-    return {
-        "data": ", ".join(table.files[:3]) + (f" and {len(table.files) - 3:,} more" if len(table.files) > 3 else "")
-        or table.where,
+    more = f" and {len(table.files) - 3:,} more" if len(table.files) > 3 else ""
+    source = {
+        "data": f"{', '.join(table.files[:3])}{more}" or table.where,
         "columns": "; ".join(line.strip() for line in plan.describe(findings=False)[1:]),
         "model": f"{run.trust.model or 'fitted to this data'} (id {model_id[:12]})",
         "seed": run.trust.seed,
         **provenance(),
     }
+    return Facts(summary, plan, findings, by_column, descriptions, source)
 
 
 def as_values(facts: Facts) -> dict[str, Any]:
     """Return the facts as plain values, for JSON and for the run record."""
+    from allegiance._core.stored import json_value
+
     summary = facts.summary
     interval, noise = summary.replication_interval, summary.n_points - summary.n_labels
     clusters = []
@@ -149,7 +138,7 @@ def as_values(facts: Facts) -> dict[str, Any]:
         "estimated_by": summary.note,
         "drivers": None if facts.drivers is None else facts.drivers.to_dict(),
         "clusters": clusters,
-        "review": _review_rows(facts.review),
+        "review": [] if facts.review is None else [json_value(row) for row in facts.review.to_pylist()],
         "provenance": facts.source,
     }
 
@@ -159,13 +148,9 @@ def _worst_first(summary: Summary) -> list[tuple[int, Any]]:
     return sorted(enumerate(summary.clusters), key=lambda each: (each[1].name is None, -each[1].doubt))
 
 
-def _review_rows(review: Any) -> list[dict[str, Any]]:
-    """Return the review list of the summary as plain values."""
-    return [] if review is None else [json_value(row) for row in review.to_pylist()]
-
-
 def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     """Return the sections of the summary sheet of a workbook."""
+    from allegiance._core.stored import json_value
     from allegiance.io.sinks import Percent
 
     values = as_values(facts)
@@ -210,7 +195,7 @@ def print_facts(facts: Facts, run: Run) -> None:
              if line.name is not None and place < len(facts.descriptions)]  # fmt: skip
     show(*(f"Cluster {name}: {text}." for name, text in texts[:_MAX_CLUSTERS] if text), err=err)
     if facts.review is not None and facts.review.num_rows:
-        rows = [[_cell(name, row[name]) for name in facts.columns] for row in facts.review.to_pylist()]
+        rows = [[_printed_cell(name, row[name]) for name in facts.columns] for row in facts.review.to_pylist()]
         by = "trust" if run.output.review_by == "trust" else "review priority"
         show("", f"Review these first (sorted by {by})", *text_table(facts.columns, rows), err=err)
     elif summary.n_labels and summary.replication is not None:
@@ -221,7 +206,7 @@ def print_facts(facts: Facts, run: Run) -> None:
         show(*(f"{name:<12} {text}" for name, text in summary.measurement_facts().items()), err=err)
 
 
-def _cell(name: str, value: Any) -> str:
+def _printed_cell(name: str, value: Any) -> str:
     """Return a value of the printed review list: one line, cut if it is too long."""
     if isinstance(value, float):
         return f"{value:.0f}" if name.endswith("priority") else f"{value:.2f}"

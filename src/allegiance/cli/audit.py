@@ -87,11 +87,11 @@ def audit(**values: Any) -> int:
         ranking = 1.0 - np.asarray(scored.read([order]).column(0), dtype=float) / 100.0
     else:
         ranking = np.asarray(scored.read([f"{prefix}trust"]).column(0), dtype=float)
-    rows, methods = _match(scored, sheet, f"{prefix}cluster")
+    rows, methods = _match_rows(scored, sheet, f"{prefix}cluster")
     classes, codes = np.unique(np.array(label), return_inverse=True)
     codes = np.where(np.isnan(ranking), -1, codes)
     own = [label[row] for row in rows]
-    answers = _answers(_texts(sheet, right), own, classes.tolist(), sheet.where)
+    answers = _parse_answers(_texts(sheet, right), own, classes.tolist(), sheet.where)
     result = estimate(
         AuditSample(np.array(rows), np.array(methods)), answers, label=np.array(label), codes=codes, classes=classes,
         ranking=ranking,
@@ -113,7 +113,7 @@ def _texts(table: Table, column: str) -> list[str]:
     return ["" if value is None else text_of(value).strip() for value in values]
 
 
-def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[str]]:
+def _match_rows(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[str]]:
     """Return the scored row, by number or identifier, and the sampling method of each row of an audit sheet."""
     from allegiance.io import TableError
 
@@ -146,7 +146,7 @@ def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[s
     )
 
 
-def _answers(texts: list[str], own: list[str], classes: list[str], sheet: str) -> Any:
+def _parse_answers(texts: list[str], own: list[str], classes: list[str], sheet: str) -> Any:
     """Return the answers in an audit sheet: Booleans or the right clusters, None for empty cells."""
     import numpy as np
 

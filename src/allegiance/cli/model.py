@@ -54,10 +54,10 @@ def model(**values: Any) -> None:
     if run.json:
         print_json({"model": path, **facts})
     else:
-        _print(path, scorer, facts)
+        _print_model(path, scorer, facts)
 
 
-def _print(path: str, scorer: Any, facts: dict[str, Any]) -> None:
+def _print_model(path: str, scorer: Any, facts: dict[str, Any]) -> None:
     """Print the contents of a model for a person."""
     from allegiance.notebook import fitted_facts, text_table
 
@@ -66,9 +66,9 @@ def _print(path: str, scorer: Any, facts: dict[str, Any]) -> None:
     if made is not None:
         files = made.get("files")
         sources = ", ".join(map(str, files)) if isinstance(files, list) else "unknown files"
-        lines["made"] = f"{made.get('created')} from {sources} ({_figure(made.get('rows'))} rows)"
+        lines["made"] = f"{made.get('created')} from {sources} ({_figure_text(made.get('rows'))} rows)"
         lines["by"] = f"allegiance {made.get('version')}: {made.get('command')}"
-        lines["replication"] = _figure(made["replication"]) or "unknown"
+        lines["replication"] = _figure_text(made["replication"]) or "unknown"
     missing = {"median": "filled with the median, or a category", "drop": "their rows are dropped"}
     scaling = "standardized" if facts["scaled"] else "not scaled"
     lines["columns"] = f"{scaling}; missing values: {missing.get(facts['impute'], 'an error')}"
@@ -83,7 +83,7 @@ def _print(path: str, scorer: Any, facts: dict[str, Any]) -> None:
         header = ("column", "kind", "categories")
         show("", *text_table(header, columns, left=header))
     names = ("points", "replication", "name")
-    rows = [[each["cluster"], *(_figure(each.get(name)) for name in names)] for each in facts["clusters"]]
+    rows = [[each["cluster"], *(_figure_text(each.get(name)) for name in names)] for each in facts["clusters"]]
     show("", *text_table(("cluster", *names), rows, left=("cluster", "name")))
 
 
@@ -121,7 +121,7 @@ def contents(scorer: Any, plan: Any, about: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figure(value: Any) -> str:
+def _figure_text(value: Any) -> str:
     """Return a figure of a model as text."""
     if value is None:
         return ""

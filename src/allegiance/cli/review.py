@@ -10,7 +10,7 @@ import click
 from . import _options as opt
 from ._app import Run, begin, print_json, show
 from ._inputs import check_clustering, load_points, open_input, prepare, score_points
-from ._outputs import check_inputs
+from ._outputs import check_output_paths
 from ._page import check_page, page_settings
 from ._summary import describe_points
 
@@ -60,9 +60,8 @@ def review(**values: Any) -> None:
     check_clustering(run)
     check_page()
     table = open_input(run.reading, run.data, run.log)
-    decisions = values["decisions"] or _default_log(run, table)
-    _check_log(decisions)
-    check_inputs(run, table, decisions)
+    decisions = _decision_log(values["decisions"], run, table)
+    check_output_paths(run, table, decisions)
     scorer, plan = prepare(run, table)
     points = load_points(table, plan, run.features.labels)
     result, scorer = score_points(run, points, plan, scorer)
@@ -93,20 +92,18 @@ def review(**values: Any) -> None:
         server.close()
 
 
-def _default_log(run: Run, table: Table) -> str:
-    """Return where review decisions go: next to a file or folder, or in the current folder for URLs and pipes."""
-    name = run.data[0].rstrip("/" + os.sep)
-    if "://" in name:
-        return f"{name.partition('?')[0].rpartition('/')[2] or 'data'}.decisions.jsonl"
-    if name == "-" or not os.path.exists(name):
-        name = table.files[0] if len(table.files) == 1 else "data"
-    return f"{name}.decisions.jsonl"
-
-
-def _check_log(path: str) -> None:
-    """Raise if review decisions cannot be written there, before any work."""
+def _decision_log(path: str | None, run: Run, table: Table) -> str:
+    """Return the file of review decisions after checking it; by default in the folder of a file or folder of DATA."""
     from allegiance.io import check_writable
 
+    if path is None:
+        name = run.data[0].rstrip("/" + os.sep)
+        if "://" in name:
+            name = name.partition("?")[0].rpartition("/")[2] or "data"
+        elif name == "-" or not os.path.exists(name):
+            name = table.files[0] if len(table.files) == 1 else "data"
+        path = f"{name}.decisions.jsonl"
     if "://" in path:
         raise ValueError(f"{path} is a URL, but decisions can be saved only to a local file.")
     check_writable(path, force=True)
+    return path

@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allegiance._core.stored import json_value
-
 from . import _options as opt
-from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, is_beyond, print_json, provenance, with_options
+from ._app import (
+    DRIFTED,
+    NO_OUTPUT,
+    NOTED,
+    UNDER_THRESHOLD,
+    Run,
+    begin,
+    finish,
+    is_beyond,
+    print_json,
+    provenance,
+    with_options,
+)
 from ._inputs import (
     check_clustering,
     find_readable,
@@ -27,7 +37,7 @@ from ._inputs import (
 )
 from ._outputs import (
     RunRecord,
-    check_inputs,
+    check_output_paths,
     check_outputs,
     open_output,
     score_names,
@@ -144,7 +154,7 @@ def score(**values: Any) -> int:
     if run.reading.on_error == "skip":
         data, damaged = find_readable(run)
     table = open_input(run.reading, data, run.log)
-    check_inputs(run, table)
+    check_output_paths(run, table)
     record = RunRecord(run, table)
     code = record.skip_if_up_to_date()
     if code is not None:
@@ -155,7 +165,7 @@ def score(**values: Any) -> int:
             f"{run.trust.model} has no baseline, so --fail-on-drift cannot be decided. Save the model again with "
             "`allegiance score DATA --save FILE`, or leave out --fail-on-drift."
         )
-    result = _score(run, table, plan, scorer)
+    result = _score_table(run, table, plan, scorer)
     damaged |= result.damaged
     facts = result.facts.with_damaged(damaged)
     figures = as_values(facts) | {"model_id": result.model_id, "skipped": damaged}
@@ -163,7 +173,7 @@ def score(**values: Any) -> int:
     if run.trust.model is not None:
         figures["drift"] = None if drift is None else drift.to_dict()
     if run.output.save is not None:
-        _save(run, result, plan, table, figures)
+        _save_model(run, result, plan, table, figures)
     code = _exit_code(run, facts, drift)
     record.write(code, figures)
     finish(code)
@@ -183,10 +193,8 @@ class _Result(NamedTuple):
     facts: Facts
     scorer: AffinityScorer
     model_id: str
-    profile: Profile | None
-    """The profile of the rows for drift, if anything needs it."""
-    damaged: dict[str, str]
-    """Damaged input files with the reason."""
+    profile: Profile | None  # of the rows, for drift, if anything needs it
+    damaged: dict[str, str]  # damaged input files with the reason
 
 
 def _check_usage(run: Run) -> None:
@@ -209,15 +217,9 @@ def _check_usage(run: Run) -> None:
         raise click.UsageError(f"{option} cannot be used with {obstacle}, which needs all rows in memory.")
     if in_folder and output.stream is False:
         raise click.UsageError("-o FOLDER/ cannot be used with --in-memory: it is written in batches.")
-    for name in run.data:
-        if output.output is not None and os.path.isdir(name) and _lies_in(output.output, name):
-            raise click.UsageError(f"{output.output} is in the input folder {name}: the next run would read it.")
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    """Return whether an output to write would be in an input folder to score."""
-    inner, outer = os.path.realpath(path), os.path.realpath(folder)
-    return inner == outer or inner.startswith(outer + os.sep)
+    for folder in filter(os.path.isdir, run.data if output.output is not None else ()):
+        if f"{os.path.realpath(str(output.output))}{os.sep}".startswith(os.path.realpath(folder) + os.sep):
+            raise click.UsageError(f"{output.output} is in the input folder {folder}: the next run would read it.")
 
 
 def _streams(run: Run, table: Table) -> bool:
@@ -237,7 +239,7 @@ def _streams(run: Run, table: Table) -> bool:
     return obstacle is None
 
 
-def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
+def _score_table(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
     """Score the table, in memory or in batches, and write all outputs except the model."""
     from allegiance.io.batches import Batch, BatchScorer, Rows
     from allegiance.io.saved import model_id as hash_model
@@ -257,8 +259,8 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     fitted = scorer.fitted_
     model_id = hash_model(fitted, plan)
     ids = ids_of(run.features, plan, table) or [row]
-    inputs, text = ids if output.scores_only else list(table.columns), run.features.text
-    listed = [*ids, *([] if text is None else [text])]
+    inputs = ids if output.scores_only else list(table.columns)
+    listed = [*ids, *filter(None, [run.features.text])]
     columns = list(dict.fromkeys([*inputs, *listed]))
     names = score_names(inputs, fitted.empty_result(FrameLike(), None)._columns(), with_all=output.scores_only)
     if points is not None and result is not None:
@@ -268,13 +270,16 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     sink = _open_sink(run, plan, model_id, facts, names)
     rows = Rows(table, plan, None, labels=labels, keep=columns, row=row if row in columns else None, typed=not as_text)
     n_rows = table.count_rows() if points is None else len(points.X)
-    request = _review_request(run, n_rows)
     with_profile = output.save is not None or fitted.baseline is not None
     if points is None:
         log.step(f"scoring {n_rows:,} rows in batches")
     done = score_rows(
         rows,
-        BatchScorer(fitted, inputs, table.where, names, review=request, plan=plan if with_profile else None),
+        BatchScorer(
+            *(fitted, inputs, table.where, names),
+            review=_review_request(run, n_rows),
+            plan=plan if with_profile else None,
+        ),
         sink,
         output.batch_rows or SCORED_ROWS,
         points=None if batch is None or result is None else (batch, result),
@@ -283,9 +288,10 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
     )
     if result is not None and output.output is not None and is_cells([output.output]):
         write_cells(output.output, run, result)
-    log.resume, resumed = "", f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run."
+    log.resume = NO_OUTPUT
     log.wrote(output.output)
-    log.note(*([resumed] if done.resumed else []), *(plan.describe_gaps(rows.gaps) if run.trust.model else []))
+    earlier = [f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run."] if done.resumed else []
+    log.note(*earlier, *(plan.describe_gaps(rows.gaps) if run.trust.model else []))
     if facts is None:
         facts = describe_stream(run, table, plan, fitted, done.summary, model_id)
     facts = facts.with_review(done.review, listed, names)
@@ -296,8 +302,8 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         first = [*(ids if ids != [row] else inputs[:1]), *(name for name in plan.used if name not in ids)]
         write_sheet(run, result, points.columns.select(first), names["label"], facts)
         write_page(run, result, points, plan, table, facts)
-    damaged = {file: with_options(reason) for file, reason in done.skipped.items()}
-    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged)
+    damaged_files = {file: with_options(reason) for file, reason in done.skipped.items()}
+    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged_files)
 
 
 def _review_request(run: Run, n_rows: int) -> ReviewRequest:
@@ -305,10 +311,8 @@ def _review_request(run: Run, n_rows: int) -> ReviewRequest:
     from allegiance.io.batches import ReviewRequest
     from allegiance.results import review_count
 
-    output = run.output
-    if output.review is None:
-        return ReviewRequest(_MAX_REVIEW, output.review_by, with_firm=False)
-    return ReviewRequest(review_count(output.review, n_rows), output.review_by)
+    size = _MAX_REVIEW if run.output.review is None else review_count(run.output.review, n_rows)
+    return ReviewRequest(size, run.output.review_by, with_firm=run.output.review is not None)
 
 
 def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:
@@ -357,12 +361,13 @@ def _compare_with_baseline(run: Run, result: _Result) -> Any:
     return drift
 
 
-def _save(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: dict[str, Any]) -> None:
+def _save_model(run: Run, result: _Result, plan: FeaturePlan, table: Table, values: dict[str, Any]) -> None:
     """Save the model, with the profile of its data and its provenance."""
     from copy import copy
     from dataclasses import replace
     from datetime import UTC, datetime
 
+    from allegiance._core.stored import json_value
     from allegiance.io import Model
     from allegiance.io.saved import library_versions
 

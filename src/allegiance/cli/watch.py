@@ -53,7 +53,7 @@ def watch(**values: Any) -> int:
     periods: dict[str, PeriodComparison | Exception] = {}
     for file in dict.fromkeys(values["files"]):
         try:
-            periods[file] = _compare(run, scorer, plan, file)
+            periods[file] = _compare_file(run, scorer, plan, file)
         except (ValueError, OSError) as error:
             periods[file] = error
             log.write("error", str(error) if file in str(error) else f"{file}: {error}", file=file)
@@ -82,7 +82,7 @@ def watch(**values: Any) -> int:
     return FAILED if failed else DRIFTED if beyond else 0
 
 
-def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: str) -> PeriodComparison:
+def _compare_file(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: str) -> PeriodComparison:
     """Compare a later file with the baseline of the model."""
     from allegiance.drift import compare_profiles
     from allegiance.io import TableError

@@ -17,7 +17,7 @@ from allegiance.drivers import Finding, duplicates_text, quote_option, same_cont
 from allegiance.io import TableError
 
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, missing_message
-from .profile import ColumnProfile, Profile, is_counter_name, is_id_name
+from .profile import ColumnProfile, Profile
 from .tables import Table, open_table
 from .values import as_texts, as_times, join_counts, read_column
 
@@ -31,11 +31,20 @@ _NEARLY_UNIQUE, _MOSTLY_MISSING = 0.95, 0.8
 _LONG_TEXT, _MAX_COMPARED, _COMPARED_ROWS = 60, 200, 4_096
 #: Finding levels, the most important first.
 LEVELS = ("error", "warning", "note")
+#: Names of category codes: region, DeptCode.
 _CODE_NAME = re.compile(
     r"(?:region|channel|type|code|zone|district|state|country|segment|category|class|sector|department|dept|branch|group|"
     r"store|brand|city|county|cluster|status|kind)(?:_?(?:id|code|no|nr))?$",
     re.I,
 )
+#: Names of identifiers, of numbers that someone assigned, and of row counters.
+_ID_NAME = re.compile(
+    r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
+)
+_ASSIGNED_NAME = re.compile(
+    r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban|zip|plz|fips|npi|isbn|ean|sku|gtin)$", re.I
+)
+_COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
 #: Text columns with more distinct values are left out.
 _MAX_CATEGORIES = 50
 
@@ -70,7 +79,7 @@ def propose(
     drop
         Columns to leave out, by name or pattern.
     one_hot
-        Columns to one-hot encode even if they hold numbers, by name or pattern.
+        Columns to one-hot encode even if they contain numbers, by name or pattern.
     keep
         Columns that are not features but are needed later, such as texts to display.
     raw
@@ -141,12 +150,15 @@ def propose(
     }
     columns, problems = [], []
     for name, stats in profile.columns.items():
-        category = stats.kind == "text" or name in one_hot_names or _is_yes_or_blank(stats)
+        # A column of 1 and blank is 1 for yes and blank for no.
+        has_one_value = stats.kind == "number" and stats.values is not None and len(stats.values) == 1
+        is_binary = has_one_value and stats.n_missing > 0 and not stats.missing_words
+        category = stats.kind == "text" or name in one_hot_names or is_binary
         unfit = _exclusion_reason(stats, category, name in requested, raw, name in source.annotations)
         if name in roles or unfit:
             columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=stats.n_missing))
         else:
-            columns.append(_feature(stats, category, impute))
+            columns.append(_plan_feature(stats, category, impute))
         if unfit and name in requested and name not in roles:
             text = f"column {name!r} {unfit}. Leave it out of `features=`, or drop it."
             problems.append(Finding("column", (name,), text, quote_option("--drop", [name]), "error"))
@@ -170,18 +182,12 @@ def propose(
     return plan
 
 
-def _is_yes_or_blank(profile: ColumnProfile) -> bool:
-    """Return whether a proposed feature is 1 for yes and blank for no."""
-    one_value = profile.kind == "number" and profile.values is not None and len(profile.values) == 1
-    return one_value and profile.n_missing > 0 and not profile.missing_words
-
-
 def _exclusion_reason(profile: ColumnProfile, category: bool, is_requested: bool, raw: bool, annotation: bool) -> str:
     """Return why a column cannot be a feature, or should not be one by default; empty if it can."""
     values, present = profile.values or {}, profile.n_rows - profile.n_missing
     many = len(values) > _MAX_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or profile.unique
     constant = profile.min == profile.max and not profile.infinite
-    id_like = profile.kind == "number" and profile.integer and is_id_name(profile.name) and not profile.unique
+    id_like = profile.kind == "number" and profile.integer and _is_id_name(profile.name) and not profile.unique
     mostly = profile.n_missing > _MOSTLY_MISSING * profile.n_rows
     rare = len(values) == 1 and present < max(5, 0.01 * profile.n_rows)
     is_junk = bool(values) and not any(letter.isalnum() for text in values for letter in text)
@@ -240,7 +246,7 @@ def _expand_patterns(patterns: Any, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
+def _plan_feature(profile: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
     """Propose the plan of one feature."""
     plan = ColumnPlan(profile.name, "feature", kind=profile.kind, missing=profile.missing, n_missing=profile.n_missing)
     if not category:
@@ -250,7 +256,7 @@ def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> Colu
         return plan
     plan.kind = "category"
     counts = Counter(profile.values or {})
-    plan.categories = sorted(counts, key=_natural)
+    plan.categories = sorted(counts, key=_category_sort_key)
     if profile.n_missing and (impute == "median" or len(counts) == 1):
         plan.categories.append(MISSING)
         counts[MISSING] = profile.n_missing
@@ -262,7 +268,7 @@ def _feature(profile: ColumnProfile, category: bool, impute: str | None) -> Colu
     return plan
 
 
-def _natural(text: str) -> tuple[int, float, str]:
+def _category_sort_key(text: str) -> tuple[int, float, str]:
     """Sort the categories of a feature: numbers by value before texts."""
     try:
         return 0, float(text), text
@@ -270,16 +276,27 @@ def _natural(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
+def _is_id_name(name: str, *, strictly: bool = False) -> bool:
+    """Return whether a name is that of an identifier: id, customerID, order_key; unless ``strictly`` also CLIENTNUM."""
+    strict = _is_counter_name(name) or _ID_NAME.search(name) is not None
+    return strict or (not strictly and _ASSIGNED_NAME.search(name) is not None)
+
+
+def _is_counter_name(name: str) -> bool:
+    """Return whether a name is that of a row counter, such as "Unnamed: 0"."""
+    return _COUNTER_NAME.search(name) is not None
+
+
 def _is_identifier(profile: ColumnProfile, n_rows: int) -> bool:
     """Return whether whole numbers are no feature but identify rows: counted, or unique and named like an id."""
     if profile.kind != "number" or not profile.integer:
         return False
-    if is_counter_name(profile.name):
+    if _is_counter_name(profile.name):
         return profile.distinct_share > 0.5
     if profile.counting:
         # In a few rows, consecutive numbers may be a coincidence.
-        return is_id_name(profile.name) or n_rows >= _ENOUGH
-    if is_id_name(profile.name):
+        return _is_id_name(profile.name) or n_rows >= _ENOUGH
+    if _is_id_name(profile.name):
         return profile.unique or (n_rows >= _ENOUGH and profile.distinct_share > _NEARLY_UNIQUE)
     # Random numbers from this range would collide, so these were assigned.
     collisions = n_rows * n_rows / (2 * max(profile.max - profile.min, 1.0))
@@ -297,7 +314,7 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
         is_misread = stats.remark.endswith((" is not a number", " is not a date"))
         text = stats.kind == "text" and stats.unique and not is_misread
         if text or _is_identifier(stats, profile.n_rows):
-            candidates.append((0 if is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
+            candidates.append((0 if _is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
     candidates.sort(key=lambda entry: entry[:2])
     usable = [entry[2] for entry in candidates if profile.columns[entry[2].name].unique]
     best = None if ids or not usable else usable[0]
@@ -339,7 +356,7 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
             numbers.append(content)
             originals.append(column)
     findings = [
-        _note("copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.")
+        _finding("copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.")
         for name, others in copies.items()
     ]
     table = np.column_stack([np.empty((rows.num_rows, 0)), *numbers])
@@ -349,11 +366,11 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
         alike.sort(key=lambda column: (column.kind == "date", _is_code(profile.columns[column.name])))
         names = [column.name for column in alike]
         drop = quote_option("--drop", names[1:])
-        findings.append(_note("duplicates", names, duplicates_text(names), drop, "warning"))
+        findings.append(_finding("duplicates", names, duplicates_text(names), drop, "warning"))
     return findings
 
 
-def _note(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> Finding:
+def _finding(kind: str, names: Iterable[str], text: str, remedy: str = "", level: str = "note") -> Finding:
     """Return a finding about proposed features."""
     return Finding(kind, tuple(names), text, remedy, level)
 
@@ -364,11 +381,11 @@ def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterato
     if not plan.used:
         reasons = "; ".join(f"{column.name!r} {column.reason}" for column in left_out)
         text = f"{plan.where} has no column that can be a feature. {reasons[:400]}. Pass `features=` or"
-        yield _note("column", (), f"{text} `one_hot=` to use one of them.", level="error")
+        yield _finding("column", (), f"{text} `one_hot=` to use one of them.", level="error")
     twice = [name for name, n in Counter(plan.names).items() if n > 1]
     if twice:
         text = f"two features would be called {twice[0]!r}: rename a column, or pass `drop=`."
-        yield _note("column", (), text, level="error")
+        yield _finding("column", (), text, level="error")
     gaps = [column.n_missing for column in plan.features if column.kind != "category"]
     cells, reason = plan.n_rows * max(len(gaps), 1), ""
     if len(plan.used) == 1 and (len(plan.columns) > 5 or not gaps):
@@ -379,7 +396,7 @@ def _plan_findings(plan: FeaturePlan, source: Table, is_chosen: bool) -> Iterato
         reason = f"{sum(gaps) / cells:.0%} of the numbers are missing"
     if reason and not is_chosen and source.format in ("csv", "xlsx"):
         text = f"{plan.where} does not look like a table: {reason}. Name the columns to use if it is one."
-        yield _note("not a table", (), text, quote_option("--features", plan.used), "error")
+        yield _finding("not a table", (), text, quote_option("--features", plan.used), "error")
 
 
 def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterator[Finding]:
@@ -389,16 +406,16 @@ def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterat
         if stats.infinite:
             text = f"column {name!r} has {stats.infinite:,} infinite values. Pass "
             text += f"`missing={{{name!r}: ['inf', '-inf']}}`, or drop it."
-            yield _note("infinite", [name], text, quote_option("--drop", [name]), "error")
+            yield _finding("infinite", [name], text, quote_option("--drop", [name]), "error")
         if stats.strays and kind != "category":
             rows = sorted(stats.strays)
             lines = zip(rows[:3], source.lines_of(rows[:3]), strict=True)
             cells = join_texts([f"{stats.strays[row][:30]!r} in line {line}" for row, line in lines])
             more = f" and {len(rows) - 3:,} more" if len(rows) > 3 else ""
             are = f"cell that is not a {kind} and counts" if len(rows) == 1 else f"cells that are not {kind}s and count"
-            yield _note("strays", [name], f"{name!r} has {len(rows):,} {are} as missing: {cells}{more}.")
+            yield _finding("strays", [name], f"{name!r} has {len(rows):,} {are} as missing: {cells}{more}.")
         if stats.remark and stats.kind in ("number", "date"):
-            yield _note("ambiguous", [name], f"{name!r}: {stats.remark}.")
+            yield _finding("ambiguous", [name], f"{name!r}: {stats.remark}.")
 
 
 def _column_findings(plan: FeaturePlan, profile: Profile, duplicates: Sequence[Finding]) -> Iterator[Finding]:
@@ -410,50 +427,50 @@ def _column_findings(plan: FeaturePlan, profile: Profile, duplicates: Sequence[F
         text = f"Used as numbers, but possibly category codes: {join_names(codes)}."
         # Two codes make the same clusters as numbers and as categories.
         level = "warning" if any(len(profile.columns[name].values or ()) > 2 for name in codes) else "note"
-        yield _note("codes", codes, text, quote_option("--one-hot", codes), level)
+        yield _finding("codes", codes, text, quote_option("--one-hot", codes), level)
     left_out = [profile.columns[column.name] for column in plan.columns if column.role == "left out"]
-    units = {stats.name: unit for stats in left_out if (unit := _unit(stats))}
+    units = {stats.name: unit for stats in left_out if (unit := _unit_of(stats))}
     if units:
         listed = join_texts(f"{join_names([name])} ({unit!r})" for name, unit in units.items())
         text = f"Left out, because every number has a unit: {listed}. Remove the unit to use them."
-        yield _note("units", units, text)
+        yield _finding("units", units, text)
     has_id = any(column.role == "id" and column.reason != "row counter" for column in plan.columns)
-    repeated = [one for one in left_out if is_id_name(one.name, strictly=True) and 0 < one.distinct_share <= 0.5]
+    repeated = [one for one in left_out if _is_id_name(one.name, strictly=True) and 0 < one.distinct_share <= 0.5]
     for stats in [] if has_id else repeated[:1]:
         n, name = round(stats.distinct_share * (stats.n_rows - stats.n_missing)), stats.name
         text = f"{name} repeats ({n:,} values in {plan.n_rows:,} rows), so several rows describe the same {name}."
-        yield _note("repeated ids", [name], f"{text} To cluster these, make a table with one row per {name} first.")
+        yield _finding("repeated ids", [name], f"{text} To cluster these, make a table with one row per {name} first.")
     dates = [column.name for column in plan.features if column.kind == "date"]
     if dates:
         text = f"Dates used as features: {join_names(dates)}. Clusters that follow time do not carry over to new data."
-        yield _note("time", dates, text, quote_option("--drop", dates))
+        yield _finding("time", dates, text, quote_option("--drop", dates))
     if n_copies := profile.n_duplicate_rows():
         text = f"{n_copies:,} {'row repeats' if n_copies == 1 else 'rows repeat'} an earlier one in all columns."
-        yield _note("duplicate rows", (), text)
+        yield _finding("duplicate rows", (), text)
 
 
 def _missing_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]:
     """Yield findings about missing values and labels."""
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
-        yield _note("missing", missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
+        yield _finding("missing", missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
     for ending, reason in (("% missing", "more than 80% missing"), ("has no values", "no values")):
         names = [column.name for column in plan.columns if column.role == "left out" and column.reason.endswith(ending)]
         if names:
-            yield _note("missing", names, f"Left out {join_names(names)}: {reason}.")
+            yield _finding("missing", names, f"Left out {join_names(names)}: {reason}.")
     half = [column.name for column in plan.features if column.n_missing > plan.n_rows / 2 and column.width != 2]
     if half:
         text = f"More than half of the values are missing in {join_names(half)}."
-        yield _note("missing", half, text, quote_option("--drop", half), "warning")
+        yield _finding("missing", half, text, quote_option("--drop", half), "warning")
     error = max((profile.columns[name].median_error for name in missing), default=0.0)
     if error and plan.impute == "median":
         text = f"Medians come from a random sample of rows; their rank is within {error:.2%} (95%)."
-        yield _note("missing", (), text)
+        yield _finding("missing", (), text)
     for name in plan.labels:
         stats = profile.columns[name]
         if n_missing := stats.n_missing - len(stats.strays):
             text = f"{n_missing:,} of {plan.n_rows:,} rows have no label in {name!r} and are left out."
-            yield _note("labels", (name,), text)
+            yield _finding("labels", (name,), text)
 
 
 def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]:
@@ -470,27 +487,25 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]
     if words and plan.impute != "drop":
         listed = join_texts(f"{word!r} in {join_counts(counts)}" for word, counts in words.items())
         names = dict.fromkeys(name for counts in words.values() for name in counts)
-        yield _note("missing", names, f"Counted as missing: {listed}.")
+        yield _finding("missing", names, f"Counted as missing: {listed}.")
     for value, counts in suspects.items():
         why = "it is much more frequent than other values" if float(value) > 0 else "no other value is negative"
         why = "all other values are far away" if value == "0" else why
         remedy = " ".join(quote_option("--missing", [f"{name}={value}"]) for name in counts)
-        yield _note("sentinel", counts, f"{value} may mean missing in {join_counts(counts)}: {why}.", remedy, "warning")
+        yield _finding(
+            "sentinel", counts, f"{value} may mean missing in {join_counts(counts)}: {why}.", remedy, "warning"
+        )
 
 
 def _is_code(profile: ColumnProfile) -> bool:
     """Return whether a feature of whole numbers is named and distributed like category codes."""
     few_values = profile.values is not None and 1 < len(profile.values) <= _MAX_CATEGORIES
-    return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and _is_code_name(profile.name)
+    is_name = _CODE_NAME.search(profile.name) or re.search(r"(?:^|[^A-Za-z])id$|[a-z]I[Dd]$", profile.name)
+    return few_values and profile.integer and profile.max > 1 and profile.min >= 0 and is_name is not None
 
 
-def _unit(profile: ColumnProfile) -> str:
+def _unit_of(profile: ColumnProfile) -> str:
     """Return the unit after every number of a column that is no feature, such as "min"; empty if there is none."""
     parts = [re.fullmatch(r"[\d.,]+(\s*[^\d\s.,]\S{0,9})", text) for text in profile.values or ()]
     units = {part[1].strip() if part else "" for part in parts}
     return units.pop() if profile.kind == "text" and len(units) == 1 else ""
-
-
-def _is_code_name(name: str) -> bool:
-    """Return whether a feature is named like a category code: region, DeptCode, manager_id."""
-    return _CODE_NAME.search(name) is not None or re.search(r"(?:^|[^A-Za-z])id$|[a-z]I[Dd]$", name) is not None

@@ -158,24 +158,24 @@ class FeaturePlan:
         """The columns that are features."""
         return [column for column in self.columns if column.role == "feature"]
 
-    def _named(self, role: str) -> tuple[str, ...]:
+    def _names_with_role(self, role: str) -> tuple[str, ...]:
         """Return the columns of the plan with a role."""
         return tuple(column.name for column in self.columns if column.role == role)
 
     @property
     def used(self) -> tuple[str, ...]:
         """The names of the columns that are features."""
-        return self._named("feature")
+        return self._names_with_role("feature")
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The columns that identify rows; empty if there are none."""
-        return self._named("id")
+        return self._names_with_role("id")
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The label columns."""
-        return self._named("label")
+        return self._names_with_role("label")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class FeaturePlan:
         return tuple(name for column in self.features for name in column.names)
 
     @property
-    def _scale(self) -> tuple[FloatArray, FloatArray]:
+    def _centers_and_spreads(self) -> tuple[FloatArray, FloatArray]:
         """(d,) the center and the spread of each matrix column; 0 and 1 without scaling."""
         if not self.scaled:
             return np.zeros(len(self.names)), np.ones(len(self.names))
@@ -273,11 +273,11 @@ class FeaturePlan:
         start = 0
         for piece in used.to_batches(max_chunksize=BATCH_ROWS) if hasattr(used, "to_batches") else [used]:
             stop = start + piece.num_rows
-            self._fill(piece, matrix[start:stop], present[start:stop], gaps)
+            self._fill_matrix(piece, matrix[start:stop], present[start:stop], gaps)
             start = stop
         return matrix if present.all() else matrix[present], np.flatnonzero(present)
 
-    def _fill(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray, counts: Gaps) -> None:
+    def _fill_matrix(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray, counts: Gaps) -> None:
         """Write the features of a batch into a matrix of zeros, and clear ``present`` for incomplete rows."""
         at = 0
         n_missing: dict[str, int] = {}
@@ -285,11 +285,11 @@ class FeaturePlan:
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.features:
             if column.kind == "category":
-                codes, gaps = self._codes(arrays[column.name], column, counts)
+                codes, gaps = self._read_codes(arrays[column.name], column, counts)
                 rows = np.flatnonzero(codes >= 0)
                 matrix[rows, at + codes[rows]] = 1.0
             else:
-                numbers = self._numbers(arrays[column.name], column)
+                numbers = self._read_numbers(arrays[column.name], column)
                 gaps = np.isnan(numbers)
                 counts.add_missing(column.name, gaps)
                 if self.impute == "median" and gaps.any():
@@ -302,14 +302,14 @@ class FeaturePlan:
         if n_missing and self.impute is None:
             raise TableError(missing_message(n_missing))
         if self.scaled:
-            center, spread = self._scale
+            center, spread = self._centers_and_spreads
             matrix -= center
             matrix /= spread
         for name in self.labels:
             if name in arrays:
                 present &= label_values(arrays[name], name, self.where)[1]
 
-    def _numbers(self, values: Any, column: ColumnPlan) -> FloatArray:
+    def _read_numbers(self, values: Any, column: ColumnPlan) -> FloatArray:
         """Return a planned column in its own units, with NaN for missing values."""
         values = without_dictionary(values)
         if not (is_text(values.type) or is_number(values.type) or is_time(values.type)):
@@ -324,7 +324,7 @@ class FeaturePlan:
             )
         return numbers
 
-    def _codes(self, values: Any, column: ColumnPlan, counts: Gaps) -> tuple[IntArray, BoolArray]:
+    def _read_codes(self, values: Any, column: ColumnPlan, counts: Gaps) -> tuple[IntArray, BoolArray]:
         """Return category codes by the plan, -1 for unknown ones, and a mask of missing values that are not filled."""
         texts = as_texts(values)
         if column.missing:
@@ -361,7 +361,7 @@ class FeaturePlan:
         matrix, used = self.prepare(rows)
         if used.size < rows.num_rows:
             gaps = rows.num_rows - used.size
-            raise TableError(f"{gaps:,} rows have a missing value or label and would be left out: use prepare().")
+            raise TableError(f"{gaps:,} rows have a missing value or label. Call prepare(), which leaves them out.")
         return matrix
 
     #: A plan works like a fitted transformer.
@@ -385,7 +385,7 @@ class FeaturePlan:
         matrix
             In the scale of :meth:`matrix`.
         """
-        center, spread = self._scale
+        center, spread = self._centers_and_spreads
         return np.asarray(matrix, dtype=np.float64) * spread + center
 
     def scale_matrix(self, matrix: Any) -> FloatArray:
@@ -399,7 +399,7 @@ class FeaturePlan:
         matrix = np.asarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
             raise TableError(f"the matrix must have {len(self.names)} columns, got shape {matrix.shape}.")
-        center, spread = self._scale
+        center, spread = self._centers_and_spreads
         return (matrix - center) / spread
 
     def check(self, table: Table) -> list[str]:

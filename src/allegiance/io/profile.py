@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from allegiance._core.validation import BoolArray, FloatArray, IntArray
 
+from .odd_rows import OddRows
 from .values import (
     MARKS,
     ORDERS,
@@ -66,25 +67,9 @@ _MIN_DISTINCT = 10
 _GAP, _ZERO_GAP, _SUSPECT_GAP = 2.0, 5.0, 0.25
 #: The same for 99 among few values, such as answers from 1 to 5.
 _CODE_GAP, _MIN_ANSWERS = 5.0, 30
-_ID_NAME = re.compile(
-    r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
-)
-_NUMBER_NAME = re.compile(
-    r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban|zip|plz|fips|npi|isbn|ean|sku|gtin)$", re.I
-)
-_COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
 #: Numbers that often mean missing.
 _NINES = re.compile(r"-?(9{2,}(\.9+)?|8{3,}|7{3,})")
-#: Names of totals and of other statistics, as words of a text.
-_TOTAL = r"(?:grand |sub[- ]?)?totals?|sum|(?:zwischen)?summe|gesamt(?:summe)?|insgesamt|totale|somme"
-_MEAN = r"mean|average|avg|mittelwert|durchschnitt|moyenne|media"
-_STATISTIC = rf"{_MEAN}|median|std?\.? ?dev\.?|std|min(?:imum)?|max(?:imum)?|count|\d\d%"
-_STATISTIC_NAME = rf"(?i)(?:^|\W)(?:{_TOTAL}|{_STATISTIC})(?:\W|$)"
-#: Maximum rows with such a name, and rows with a mean in a longer name.
-_MAX_NAMED, _MAX_MEANS = 1_000, 3
-#: Smallest number of a total, and minimum rows above an unnamed one.
-_MIN_TOTAL, _MIN_SUMMED = 10, 8
-#: Dates that stand for a missing date.
+#: Dates that mean a missing date.
 _PLACEHOLDER_DATES = (
     np.array(
         ["0001-01-01", "1899-12-30", "1900-01-01", "1901-01-01", "1970-01-01", "2099-12-31", "9999-12-31"], "M8[D]"
@@ -162,9 +147,9 @@ def profile_of(
     The result does not depend on batch boundaries. ``check_rows`` also finds rows that are not observations.
     """
     most_values = min(_MAX_VALUES, max(_ALL_VALUES // len(schema), 51))
-    columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
+    columns = [ColumnReadings(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
     sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
-    rows = _OddRows(columns)
+    rows = OddRows(columns)
     n_rows = 0
     for batch in batches:
         sample.add(batch)
@@ -184,7 +169,7 @@ def profile_of(
     return Profile(n_rows, {column.name: column for column in profiles}, sample, odd)
 
 
-def _add_batch(columns: list[_Column], batch: Any, first: int) -> None:
+def _add_batch(columns: list[ColumnReadings], batch: Any, first: int) -> None:
     """Add a batch to the column profiles. Short columns of plain numbers are read many at a time, which is faster."""
     arrays = [without_dictionary(values) for values in batch.columns]
     size = max(1, _BLOCK_CELLS // max(batch.num_rows, 1))
@@ -232,7 +217,7 @@ def _plain_numbers(texts: Any) -> FloatArray | None:
     return None if pc.any(starts).as_py() and has_leading_zeros(texts.filter(starts)) else values
 
 
-def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[_Column]) -> None:
+def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[ColumnReadings]) -> None:
     """Apply the sentinel of one column to other columns in which it is extreme."""
     values = {one.sentinel.value for one in profiles if one.sentinel is not None and one.sentinel.is_certain}
     for one, column in zip(profiles, columns, strict=True):
@@ -264,109 +249,6 @@ def _set_medians(profiles: Sequence[ColumnProfile], sample: Sample) -> None:
         low, high = (np.take_along_axis(table, half[:, None], 1)[:, 0] for half in (np.maximum(n - 1, 0) // 2, n // 2))
         for one, count, median in zip(block, n.tolist(), ((low + high) / 2).tolist(), strict=True):
             one.median, one.median_error = median, 0.0 if sample.share == 1.0 else float(0.98 / np.sqrt(max(count, 1)))
-
-
-class _OddRows:
-    """Rows that are not observations: empty rows, footnotes, repeated headers, units, totals."""
-
-    def __init__(self, columns: list[_Column]) -> None:
-        self._columns = columns
-        self._sparse: dict[int, tuple[int, str]] = {}  # rows with at most one value: its column and text
-        self._named: dict[int, str] = {}  # rows with the name of a statistic
-        self._n_rows = 0
-
-    def add(self, batch: Any, first: int) -> None:
-        """Collect candidates from the next batch; ``first`` is the number of its first row."""
-        n_values = np.zeros(batch.num_rows, dtype=np.int32)
-        for values in batch.columns:
-            n_values += np.asarray(values.is_valid().to_numpy(zero_copy_only=False)) if values.null_count else 1
-        if len(self._columns) > 2:
-            for row in np.flatnonzero(n_values <= 1)[: max(0, 10_000 - len(self._sparse))].tolist():
-                cells = [(i, str(values[row])) for i, values in enumerate(batch.columns) if values[row].is_valid]
-                is_blank = not any(letter.isalnum() for _, text in cells for letter in text)
-                self._sparse[first + row] = (-1, "") if is_blank else cells[0]
-        self._n_rows = first + batch.num_rows
-        for values in batch.columns[:2]:
-            if is_text(values.type) and len(self._named) < _MAX_NAMED:
-                matches = pc.fill_null(pc.match_substring_regex(values, _STATISTIC_NAME), False)
-                rows = np.flatnonzero(matches.to_numpy(zero_copy_only=False))[:_MAX_NAMED].tolist()
-                self._named |= {first + row: values[row].as_py() for row in rows}
-
-    def find(self, sample: Sample) -> dict[int, str]:
-        """Return the rows that are not observations, each with the reason."""
-        odd = {row: "empty" for row, (place, _) in self._sparse.items() if place < 0}
-        stats = [column.readings.get(column.best_reading() or "") for column in self._columns]
-        numbers = [one for one in stats if one is not None and one.moments.count > 2]
-        for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
-            own = stats[place]
-            if place >= 0 and (self._columns[place].n_times(text) == 1 if own is None else row in own.strays):
-                odd[row] = "without numbers"
-        # Rows with text in several columns of numbers.
-        broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
-        names = {name for column in self._columns for name in (column.name, column.name.lower())}
-        counts = Counter(row for strays in broken for row in strays)
-        limit = max(3, min((one.moments.count for one in numbers), default=0) // 100)
-        shared = [row for row, n in counts.items() if n >= max(2, len(broken) / 2)]
-        for row in shared:
-            texts = [strays[row] for strays in broken if row in strays]
-            is_header = sum(text in names for text in texts) > len(texts) / 2
-            if is_header or len(shared) <= limit:
-                odd[row] = "repeated header" if is_header else "text in columns of numbers"
-        if self._named and sample.share == 1.0:
-            odd |= self._statistics(sample)
-        # A total has the largest value of several columns, which is the sum of all others.
-        tall = [one.moments for one in numbers if one.moments.low.value >= 0 > one.moments.high.value]
-        tall = [moments for moments in tall if moments.count > 3]
-        row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
-        sums = sum(one.high_row == row and one.is_sum for one in tall)
-        is_most = n >= 0.6 * len(tall) and n > 1 and (sums >= n / 2 or row in self._named)
-        if is_most or (sums > 1 and min(one.count for one in tall) >= _MIN_SUMMED):
-            odd.setdefault(row, "total")
-        return odd
-
-    def _statistics(self, sample: Sample) -> dict[int, str]:
-        """Return the named rows that hold the sums of other rows, or the means, in their columns of numbers."""
-        columns = list[FloatArray]()
-        for column in self._columns:
-            reading = column.best_reading()
-            if reading in MARKS and column.readings[reading].moments.count > 3:
-                columns.append(read_column(sample.column(column.name), reading, ())[0])
-        if not columns:
-            return {}
-        rows, table = sorted(self._named), np.column_stack(columns)
-        own = table[rows]
-        table[rows] = np.nan
-        count = np.isfinite(table).sum(axis=0)
-        sums = np.vstack([np.zeros(len(columns)), np.nan_to_num(table).cumsum(axis=0)])
-        before, here, after = (sums[places] for places in ([0, *rows[:-1]], rows, [*rows[1:], self._n_rows]))
-        is_number = np.isfinite(own) & (np.abs(own) > _MIN_TOTAL)
-        hits = np.zeros_like(is_number)
-        for total in (here - before, here, after - here, sums[-1:]):
-            hits |= is_number & (np.abs(own - total) <= 0.005 * np.abs(own))
-        n_numbers, n_hits = is_number.sum(axis=1), hits.sum(axis=1)
-        is_total = (n_hits > 0) & (n_hits >= n_numbers / 3) & (n_hits >= np.minimum(2, n_numbers - 1))
-        with np.errstate(all="ignore"):
-            mean = sums[-1] / count
-            spread = np.sqrt(np.nansum((table - mean) ** 2, axis=0) / count)
-            distances = np.where(np.isfinite(own), np.abs(own - mean) / spread, np.nan)
-        is_mean = [np.nanmedian([*row, np.inf]) < 0.1 for row in distances]
-
-        def named(pattern: str, *, whole: bool = False) -> set[int]:
-            text = rf"(?i)\s*(?:{pattern})\s*:?\s*" if whole else rf"(?i).*\b(?:{pattern})\b.*"
-            return {row for row in rows if re.fullmatch(text, self._named[row], re.S)}
-
-        # Longer names, such as "Total Gym" and "Social media", need more evidence.
-        totals = {row for row, yes in zip(rows, is_total, strict=True) if yes} & named(_TOTAL)
-        if len(totals) < len(named(_TOTAL)) / 2:
-            totals &= named(_TOTAL, whole=True)
-        odd = dict.fromkeys(sorted(totals), "subtotal" if len(totals) > 1 else "total")
-        means = {row for row, yes in zip(rows, is_mean, strict=True) if yes} & named(_MEAN)
-        if len(named(_MEAN)) > _MAX_MEANS:
-            means &= named(_MEAN, whole=True)
-        if means:
-            others = sorted({*means, *named(_STATISTIC, whole=True)} - totals)
-            odd |= dict.fromkeys(others, "mean or other statistic")
-        return odd
 
 
 class Sample:
@@ -604,8 +486,8 @@ class _Stats(NamedTuple):
         return {first + place: texts[place].as_py() for texts, places, first in self.cells for place in places.tolist()}
 
 
-class _Column:
-    """The statistics of one column, updated batch by batch."""
+class ColumnReadings:
+    """The readings of one column, updated batch by batch."""
 
     def __init__(self, name: str, kind: Any, missing: Sequence[Any], most_values: int) -> None:
         self.name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
@@ -632,11 +514,11 @@ class _Column:
 
     @property
     def only_mark(self) -> str | None:
-        """The decimal mark of the column, None if it is ambiguous or the column does not hold numbers."""
-        marks = [mark for mark in MARKS if mark in self._fitting()] if self._is_text else []
+        """The decimal mark of the column, None if it is ambiguous or the column does not contain numbers."""
+        marks = [mark for mark in MARKS if mark in self._fitting_readings()] if self._is_text else []
         return marks[0] if len(marks) == 1 and self._rows > self._absent else None
 
-    def _fitting(self) -> list[str]:
+    def _fitting_readings(self) -> list[str]:
         """Return the readings with the fewest contradictions; none if even those have too many."""
         best = min(self.readings.values(), key=lambda stats: stats.n_strays, default=_Stats())
         if fewest := best.n_strays:
@@ -649,7 +531,7 @@ class _Column:
 
     @property
     def may_be_plain(self) -> bool:
-        """Whether the column is text that may hold plain numbers."""
+        """Whether the column is text that may be plain numbers."""
         return self._is_text and "." in self.readings and not self._words
 
     def add(self, column: Any, first: int, plain: dict[str, _Numbers] | None) -> None:
@@ -672,11 +554,11 @@ class _Column:
         if self._values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
             self._values = None
         if self._values is not None:
-            self._count(as_texts(column.filter(pa.array(~gaps))))
+            self._count_values(as_texts(column.filter(pa.array(~gaps))))
         (own,) = _numbers_of(numbers[None], first)
         self.readings = {name: _Stats(stats.moments.merge(own.moments)) for name, stats in self.readings.items()}
 
-    def _count(self, texts: Any) -> None:
+    def _count_values(self, texts: Any) -> None:
         """Count distinct values while there are few."""
         if self._values is not None:
             pairs = None if len(texts) <= _BLOCK_ROWS else pc.value_counts(texts)
@@ -692,7 +574,7 @@ class _Column:
         """Add texts to the profile of a column."""
         texts = trim_texts(column) if plain is None else column
         self._absent += texts.null_count
-        self._count(texts.drop_null())
+        self._count_values(texts.drop_null())
         if plain is not None:
             self._add_readings(plain, texts, first)
             return
@@ -700,10 +582,10 @@ class _Column:
         start = 0
         while start < len(texts) and self.readings:
             block = texts[start : start + _BLOCK_ROWS] if len(self.readings) > 2 else texts[start:]
-            self._read(block, first + start)
+            self._parse_texts(block, first + start)
             start += len(block)
 
-    def _read(self, texts: Any, first: int) -> None:
+    def _parse_texts(self, texts: Any, first: int) -> None:
         """Parse trimmed texts with all remaining readings."""
         words = missing_words(texts, self._words)
         # Up to version 22, pyarrow's if_else corrupts the texts of a sliced array.
@@ -761,7 +643,7 @@ class _Column:
         profile.n_missing, profile.missing = self._absent, self._missing
         if not self.usable or self._rows == self._absent:
             return profile
-        reading = self._reading(profile, usual, mark_known, dayfirst)
+        reading = self._choose_reading(profile, usual, mark_known, dayfirst)
         if reading is not None:
             self._finish_numbers(profile, reading)
         if profile.values is not None:
@@ -787,9 +669,11 @@ class _Column:
         kind = "number" if best in MARKS else "date"
         return f"{next(iter(stats.strays.values()))[:40]!r} is not a {kind}"
 
-    def _reading(self, profile: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
+    def _choose_reading(
+        self, profile: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None
+    ) -> str | None:
         """Return the reading to use, and add a remark if another one would give different numbers."""
-        alive = self._fitting()
+        alive = self._fitting_readings()
         marks = [mark for mark in alive if mark in MARKS]
         if marks:
             mark = usual if usual in marks else marks[0]
@@ -832,17 +716,6 @@ class _Column:
 def _as_mask(column: Any) -> BoolArray:
     """Return Arrow Booleans about the cells of a profiled column as a mask; null is false."""
     return np.asarray((pc.fill_null(column, False) if column.null_count else column).to_numpy(zero_copy_only=False))
-
-
-def is_id_name(name: str, *, strictly: bool = False) -> bool:
-    """Return whether a name is that of an identifier: id, customerID, order_key; unless ``strictly`` also CLIENTNUM."""
-    strict = is_counter_name(name) or _ID_NAME.search(name) is not None
-    return strict or (not strictly and _NUMBER_NAME.search(name) is not None)
-
-
-def is_counter_name(name: str) -> bool:
-    """Return whether a name is that of a row counter, such as "Unnamed: 0"."""
-    return _COUNTER_NAME.search(name) is not None
 
 
 def typed_field(profile: ColumnProfile, kind: Any, keep_words: bool) -> Any:

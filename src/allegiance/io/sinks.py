@@ -25,7 +25,8 @@ from allegiance._core.stored import json_value
 from allegiance._core.validation import require
 
 from .files import TableError, check_writable, replacing
-from .formats import cast_column, plain_schema
+from .formats import cast_column
+from .parts import plain_schema
 
 __all__ = ["Percent", "Sink", "open_sink", "write_table"]
 

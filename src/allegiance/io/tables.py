@@ -25,10 +25,12 @@ from allegiance.drivers import Finding
 from allegiance.notebook import count
 
 from .files import TableError, filesystem_of, is_url, stamp
-from .formats import OPENERS, Part, as_arrow, cast_column, open_bytes, wrap_errors
+from .formats import OPENERS, as_arrow, cast_column, open_bytes, wrap_errors
+from .parts import Part
 from .profile import Profile, Sentinel, profile_of, typed_column, typed_field
-from .text import Dialect, NotUtf8Error, TextFile, open_workbook
+from .text import Dialect, NotUtf8Error, TextFile
 from .values import as_times, is_text, join_counts
+from .workbooks import open_workbook
 
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 
@@ -91,7 +93,7 @@ def open_table(
     dayfirst
         Whether 1/2/2024 is the first of February; by default detected from the other dates of the column.
     header
-        Whether the first line holds the column names; by default this is detected. False names the columns x0, x1, ...
+        Whether the first line contains the column names; detected by default. False names the columns x0, x1, ...
     skip_lines
         Numbers of lines to leave out of every file, counted from 1, such as a second header.
     keep_rows
@@ -141,7 +143,9 @@ def open_table(
     dialect = Dialect(sep, encoding, skip_rows, header, frozenset(int(line) for line in skip_lines))
     parts = [_open_part(path, format, dialect, sheet) for path in paths]
     for part, path in zip(parts, paths, strict=True):
-        part.keys = {} if is_named else {key: value for key, value in _keys(path).items() if key not in part.names}
+        part.keys = (
+            {} if is_named else {key: value for key, value in _folder_keys(path).items() if key not in part.names}
+        )
     if len(every) > len(paths):
         text = f"{len(every) - len(paths):,} files were named more than once and are read once."
         parts[0].findings.append(Finding("reading", (), text, level="note"))
@@ -308,7 +312,7 @@ class Table:
         self.check_columns(missing)
         missing = {**missing} | {name: (*missing.get(name, ()), value) for name, (value, *_) in self._sentinels.items()}
         rows = rows_of_batch(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
-        batches = _regroup(self._chunks(self.columns, rows, 0, first_pass=True), rows)
+        batches = _regroup_rows(self._chunks(self.columns, rows, 0, first_pass=True), rows)
         rules = {name: self._rules[name] for name in ("decimal", "dayfirst")}
         return profile_of(batches, self._raw, missing=missing, check_rows=check_rows, **rules)
 
@@ -320,12 +324,12 @@ class Table:
         for part, rows in self._split_rows(sorted(odd)):
             part.exclude(rows)
         for reason, places in lines.items():
-            text = f"Left out {count(len(places), 'row')} ({reason}): {_lines(places)}."
+            text = f"Left out {count(len(places), 'row')} ({reason}): {_describe_lines(places)}."
             finding = Finding("rows", (), text, "--keep-rows all", "note" if reason == "empty" else "warning")
             self._findings.append(finding)
 
     def _split_rows(self, rows: Sequence[int]) -> list[tuple[Part, list[int]]]:
-        """Return the parts that hold some rows, with the numbers of these rows in their file."""
+        """Return the parts that contain some rows, with the row numbers in their file."""
         start, pairs = 0.0, []
         for part in self._parts:
             stop = math.inf if part.n_kept is None else start + part.n_kept
@@ -392,7 +396,7 @@ class Table:
             self.profile()  # finds the rows to leave out
         self.schema_of(names, typed=typed)
         rows = rows_of_batch(rows, len(names))
-        batches = _regroup(_stop_at(self._chunks(names, rows, start), stop, start), rows)
+        batches = _regroup_rows(_stop_at(self._chunks(names, rows, start), stop, start), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
@@ -512,7 +516,7 @@ class Table:
             start = max(0, start - (part.n_kept or 0))
 
 
-def _lines(places: list[str]) -> str:
+def _describe_lines(places: list[str]) -> str:
     """Return line numbers of left-out rows of a table as text, consecutive ones as a range."""
     if not all(place.isdigit() for place in places):
         return f"line {join_names(places)}"
@@ -547,7 +551,7 @@ def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str)
     return " ".join(sentences)
 
 
-def _regroup(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+def _regroup_rows(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     """Regroup the rows of chunks into batches of ``rows`` rows."""
     pieces: list[pa.RecordBatch] = []
     count = 0
@@ -556,12 +560,12 @@ def _regroup(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
         while count + rest.num_rows >= rows:
             pieces.append(rest.slice(0, rows - count))
             rest, count = rest.slice(rows - count), 0
-            yield _merge(pieces)
+            yield _merge_pieces(pieces)
         if rest.num_rows:
             pieces.append(rest)
             count += rest.num_rows
     if pieces:
-        yield _merge(pieces)
+        yield _merge_pieces(pieces)
 
 
 def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
@@ -573,7 +577,7 @@ def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> It
             return
 
 
-def _merge(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _merge_pieces(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Merge pieces of a table into one batch, and clear the list to free their memory."""
     whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
     pieces.clear()
@@ -620,7 +624,7 @@ def _is_hidden(name: str, spec: str) -> bool:
     return any(part.startswith((".", "_")) and "=" not in part for part in inner)
 
 
-def _keys(path: str) -> dict[str, str | None]:
+def _folder_keys(path: str) -> dict[str, str | None]:
     """Return the columns of a table from folder names such as year=2024."""
     folders = PurePosixPath(path.replace(os.sep, "/")).parts[:-1]
     keys = [folder.partition("=") for folder in folders if "=" in folder]

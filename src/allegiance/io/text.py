@@ -1,10 +1,9 @@
-"""Delimited text and workbooks: detect the encoding, separator and header, and report broken quotation marks."""
+"""Delimited text: detect the encoding, separator and header, and report broken quotation marks."""
 
 from __future__ import annotations
 
 import codecs
 import csv
-import functools
 import io
 import mmap
 import re
@@ -12,13 +11,10 @@ import shutil
 import tempfile
 import time
 import weakref
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
-from fnmatch import fnmatch
 from itertools import count, pairwise, takewhile
 from typing import Any, NamedTuple
 
@@ -26,20 +22,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from allegiance._core.validation import require
 from allegiance.drivers import Finding
 
 from .files import TableError
-from .formats import Part, column_of, drop_first_rows, open_seekable, reading_finding, text_of, wrap_errors
+from .parts import Part, drop_first_rows, reading_finding
 from .values import read_numbers
 
 #: Rows searched for the header.
-_HEAD_ROWS = 200
+HEAD_ROWS = 200
 #: Bytes of text parsed at a time, and the maximum length of a row. Memory grows with it: a table of 10,000 columns
 #: takes 0.35 GB, and 0.55 GB with blocks of twice the size.
 _BLOCK = 4 << 20
-#: Maximum cells of a worksheet, including empty ones.
-MAX_SHEET_CELLS = 50_000_000
 #: Bytes read first to detect the dialect, and bytes stored from the end.
 _HEAD = _TAIL = 1 << 16
 #: A line appended to the text. It becomes a separate row unless a quotation mark is open.
@@ -156,7 +149,7 @@ def _are_numbers(cells: Sequence[str]) -> list[bool]:
 
 
 def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row of a file holds only numbers, but not consecutive ones, such as years."""
+    """Return whether the first row of a file contains only numbers, but not consecutive ones, such as years."""
     cells = [cell.strip() for cell in header]
     if not below or not all(cells) or not all(_are_numbers(cells)):
         return False
@@ -178,78 +171,6 @@ def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> b
     return repeated + numbers > len(names) / 2 and (repeated > 1 or numbers > 1)
 
 
-def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
-    """Return a sheet of a workbook, in memory."""
-    library = require("python_calamine", "io", f"reading {path}")
-    with wrap_errors(f"{path} is not a workbook, or it is damaged."):
-        _check_extent(open_seekable(path), path)
-        place = open_seekable(path)
-        read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike
-        with read(place) as book:
-            names = list(book.sheet_names)
-            if sheet is not None and sheet not in names:
-                raise TableError(f"{path} has no sheet {sheet!r}. Its sheets are {', '.join(map(repr, names))}.")
-            sheet_names = names if sheet is None else [sheet]
-            worksheets = {name: book.get_sheet_by_name(name) for name in sheet_names}
-            sheets = {name: one.to_python(skip_empty_area=True) for name, one in worksheets.items()}
-            tops = {name: (one.start or (0, 0))[0] for name, one in worksheets.items()}
-    if not sheets:
-        raise TableError(f"{path} has no sheets, or it is damaged.")
-    title = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
-    rows, top = sheets[title], tops[title] + 1
-    if not rows:
-        raise TableError(f"{path}: the sheet {title!r} is empty.")
-    skip_rows = None if dialect.skip_rows is None else max(0, dialect.skip_rows - top + 1)
-    if skip_rows is not None and skip_rows >= len(rows):
-        raise TableError(
-            f"{path}: the sheet {title!r} has {len(rows):,} rows, so `skip_rows={dialect.skip_rows}` leaves none."
-        )
-    lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
-    cells = [rows[line - top] for line in lines]
-    texts = [[text_of(cell) for cell in row] for row in cells[:_HEAD_ROWS]]
-    layout = find_layout(texts, path, skip_rows, dialect.header)
-    first = layout.header + layout.has_names
-    columns = {
-        name: column_of([_cell(row[i]) if i < len(row) else None for row in cells[first:]])
-        for i, name in enumerate(layout.names)
-    }
-    part = Part.of(path, pa.table(columns), "xlsx", written=True)
-    part.has_names, part.first_line = layout.has_names, lines[first] if first < len(lines) else top
-    part.findings += layout.findings
-    if len(sheets) > 1:
-        others = ", ".join(repr(name) for name in names if name != title)
-        text = f"read the sheet {title!r}. Its other sheets are {others} (`sheet=`)."
-        part.findings.append(reading_finding(path, text))
-    return part
-
-
-def _check_extent(file: Any, path: str) -> None:
-    """Raise for a worksheet whose cells span more rows and columns than fit into memory: the library aborts."""
-    if not zipfile.is_zipfile(file):
-        return
-    with zipfile.ZipFile(file) as archive:
-        for name in archive.namelist():
-            rows, columns, tail = {b"1"}, {b"A"}, b""
-            with archive.open(name) if fnmatch(name, "xl/worksheets/*.xml") else io.BytesIO() as stream:
-                while piece := stream.read(_BLOCK):
-                    text = tail + piece
-                    rows.add(max(re.findall(rb'<row[^>]*? r="(\d+)"', text), key=int, default=b"1"))
-                    columns |= set(re.findall(rb'<c[^>]*? r="([A-Z]+)\d', text))
-                    tail = text[-256:]
-            height = max(map(int, rows))
-            width = max(functools.reduce(lambda n, letter: 26 * n + letter - 64, column, 0) for column in columns)
-            if height * width > MAX_SHEET_CELLS:
-                size = f"a sheet of {height:,} rows and {width:,} columns"
-                raise TableError(f"{path} has {size}. Remove the stray cell, or save the table as CSV.")
-
-
-def _cell(cell: Any) -> Any:
-    """Return a cell of a workbook, None if it is blank; dates become times, because columns often mix both."""
-    if isinstance(cell, date) and not isinstance(cell, datetime):
-        return datetime(cell.year, cell.month, cell.day)
-    return None if isinstance(cell, str) and not cell.strip() else cell
-
-
 class NotUtf8Error(Exception):
     """Text that was read as UTF-8 is not UTF-8."""
 
@@ -261,7 +182,7 @@ class TextFile(Part):
         self._open, self._dialect, self.excluded = open_bytes, dialect, set()
         self.where, self.format, self.files, self.n_rows, self.written = where, "csv", (where,), None, True
         if dialect.sep is not None and len(dialect.sep) != 1:
-            raise TableError(f"the separator must be one character, got {dialect.sep!r}.")
+            raise TableError(f"sep must be one character, got {dialect.sep!r}.")
         self._one_line_per_row = True
         self._read_head(dialect.encoding)
 
@@ -302,16 +223,19 @@ class TextFile(Part):
                 try:
                     rows, lines = _parse_rows(text, self._sep, more)
                 except csv.Error as error:
-                    raise TableError(f"{self.where}: is a quotation mark not closed? {error}") from error
+                    text = "cannot be parsed, perhaps because a quotation mark is not closed."
+                    raise TableError(f"{self.where} {text} Correct the file. {error}") from error
                 if rows or not more:
                     break
                 if len(head) > _BLOCK:
-                    size = f"{_BLOCK >> 20} MB"
-                    raise TableError(f"{self.where} has a header of more than {size}: is a quotation mark not closed?")
+                    text = (
+                        f"has a header of more than {_BLOCK >> 20} MB, perhaps because a quotation mark is not closed."
+                    )
+                    raise TableError(f"{self.where} {text} Correct the file.")
                 piece = bytes(stream.read(len(head)))
                 head, more = head + piece, bool(piece)
         if not any(cell.strip() for row in rows for cell in row):
-            raise TableError(f"{self.where} has no header: its first line must hold the column names.")
+            raise TableError(f"{self.where} has no header: its first line must contain the column names.")
         places = [i for i in range(len(rows)) if lines[i] + 1 not in self._dialect.skip_lines]
         skip, header = self._dialect.skip_rows, None
         if skip is not None:
@@ -332,10 +256,10 @@ class TextFile(Part):
             text = f"read as {self._encoding}, because it is not UTF-8 (`encoding=`)."
             self.findings.append(reading_finding(self.where, text))
 
-    def _records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
+    def _text_records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
         """Yield the first and the last line of each row, its cells, and its lines; slow, but it knows where rows are.
 
-        The last row holds only a mark, unless a quotation mark is open.
+        The last row contains only a mark, unless a quotation mark is open.
         """
         codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
@@ -345,8 +269,8 @@ class TextFile(Part):
             for number in count(1):
                 line = text.readline(_BLOCK)
                 if len(line) == _BLOCK:
-                    size = f"{_BLOCK >> 20} MB"
-                    raise TableError(f"{self.where}, line {number}: longer than {size}, which cannot be read.")
+                    problem = f"longer than {_BLOCK >> 20} MB. Is a line break or a quotation mark missing?"
+                    raise TableError(f"{self.where}, line {number}: {problem}")
                 lines.append(line or _END)
                 yield lines[-1]
                 if not line:
@@ -367,7 +291,9 @@ class TextFile(Part):
     def _row_lines(self) -> Iterator[int]:
         """Yield the first line of each row below the header."""
         return (
-            first for first, _, cells, _ in self._records() if cells not in ([], [_END]) and first >= self.first_line
+            first
+            for first, _, cells, _ in self._text_records()
+            if cells not in ([], [_END]) and first >= self.first_line
         )
 
     def lines_of(self, rows: list[int]) -> list[int]:
@@ -378,7 +304,7 @@ class TextFile(Part):
         lines = {row: line for row, line in enumerate(self._row_lines()) if row in numbers}
         return [lines[row] for row in rows]
 
-    def _reader(self, columns: list[str], stream: _Stream) -> Any:
+    def _open_reader(self, columns: list[str], stream: _Stream) -> Any:
         """Return the pyarrow reader of delimited text."""
         return pa.csv.open_csv(
             stream,
@@ -404,7 +330,7 @@ class TextFile(Part):
         stream = _Stream(self._open(), self.where, self._encoding)
         reader = None
         try:
-            reader = self._reader(columns, stream)
+            reader = self._open_reader(columns, stream)
             for chunk in reader:
                 count += chunk.num_rows
                 yield from drop_first_rows([chunk], max(0, start - count + chunk.num_rows))
@@ -434,13 +360,13 @@ class TextFile(Part):
             return TableError(f"{self.where} is not {self._encoding} text. Pass another `encoding=`.")
         self._diagnose(ragged=True)
         if "straddles two block boundaries" in message:
-            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read.")
+            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB. Is a quotation mark missing?")
         if "Empty CSV file" in message:
             return TableError(f"{self.where} has a header, but no rows.")
         return TableError(f"{self.where} cannot be read. {message}")
 
     def _diagnose(self, *, ragged: bool) -> None:
-        """Raise for the first row that contains others or has a different width."""
+        """Raise for the first row that contains other rows or has a different width."""
 
         def lost_rows(line: int, problem: str) -> TableError:
             text = f"the quotation mark opened in line {line} {problem}"
@@ -448,7 +374,7 @@ class TextFile(Part):
 
         width, end = len(self.names), 0
         try:
-            for first, last, row, lines in self._records():
+            for first, last, row, lines in self._text_records():
                 if problem := _quote_problem(lines, self._sep, width) if len(lines) > 1 else "":
                     raise lost_rows(first, problem.format(last=last))
                 if ragged and row and row != [_END] and first > self._skip_lines + 1 and len(row) != width:
@@ -489,7 +415,7 @@ class _Stream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         data = bytes(self._stream.read(size))
         if self._plain and b"\0" in data:
-            raise TableError(f"{self._where} contains a NUL byte: it is damaged, or not text.")
+            raise TableError(f"{self._where} contains a NUL byte, so it is damaged or not text. Export it again.")
         self.lines += data.count(b"\n") or data.count(b"\r")
         self._tail = (self._tail + data)[-_TAIL:] if len(data) < _TAIL else data[-_TAIL:]
         return data
@@ -564,7 +490,7 @@ def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[
             rows.append(row)
             before.append(line)
         line = reader.line_num
-        if len(rows) > _HEAD_ROWS:
+        if len(rows) > HEAD_ROWS:
             break
     if more and rows and not lines.read(1):
         rows.pop()

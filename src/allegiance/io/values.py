@@ -104,8 +104,11 @@ def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[Floa
                 return numbers, None
     texts = trim_texts(column)
     values = pc.if_else(missing_words(texts, words), None, texts)
-    read = read_texts(values, reading)
-    return with_gaps(plain_values(read), missing), first_unread(values, read)
+    numbers = read_texts(values, reading)
+    odd = None
+    if numbers.null_count > values.null_count:
+        odd = str(values.filter(pc.and_(pc.is_valid(values), pc.is_null(numbers)))[0])
+    return with_gaps(plain_values(numbers), missing), odd
 
 
 def lower_words(missing: Iterable[Any]) -> set[str]:
@@ -123,13 +126,6 @@ def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
 def first_row(column: Any, text: str) -> int:
     """Return the number of the first row of an Arrow column with a trimmed text."""
     return int(pc.index(trim_texts(without_dictionary(column)), text).as_py())
-
-
-def first_unread(texts: Any, read: Any) -> str | None:
-    """Return the first text that was read as null; None if there is none."""
-    if read.null_count == texts.null_count:
-        return None
-    return str(texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(read)))[0])
 
 
 def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
@@ -227,8 +223,8 @@ def read_days(texts: Any, order: str) -> Any:
     names = pc.utf8_slice_codeunits(pc.utf8_lower(part["mo"]), 0, 3)
     numbers = pa.array([str(number) for number in [*range(1, 13), *_OTHER_MONTHS.values()]])
     named = numbers.take(pc.index_in(names, value_set=pa.array([*_MONTHS, *_OTHER_MONTHS])))
-    year, month, day = _digits(part["y"]), _digits(pc.coalesce(named, part["mo"])), _digits(part["d"])
-    hour, minute, second = (np.nan_to_num(_digits(part[name])) for name in "hms")
+    year, month, day = _parse_digits(part["y"]), _parse_digits(pc.coalesce(named, part["mo"])), _parse_digits(part["d"])
+    hour, minute, second = (np.nan_to_num(_parse_digits(part[name])) for name in "hms")
     year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
     half = pc.fill_null(pc.utf8_lower(part["p"]), "").to_numpy(zero_copy_only=False)
     hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
@@ -241,7 +237,7 @@ def read_days(texts: Any, order: str) -> Any:
     return pa.array(np.where(valid, days, np.nan), from_pandas=True)
 
 
-def _digits(texts: Any) -> FloatArray:
+def _parse_digits(texts: Any) -> FloatArray:
     """Return texts of digits in dates as numbers, others as NaN."""
     return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
 
