@@ -297,7 +297,7 @@ def _score(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | N
         write_sheet(run, result, points.columns.select(first), names["label"], facts)
         write_page(run, result, points, plan, table, facts)
     damaged = {file: with_options(reason) for file, reason in done.skipped.items()}
-    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged)
+    return _Result(facts, scorer, model_id, done.summary.profile, damaged)
 
 
 def _review_request(run: Run, n_rows: int) -> ReviewRequest:
