@@ -281,7 +281,7 @@ class _Parquet:
 
     def close(self) -> None:
         """Write the last rows and the footer."""
-        if self._waiting:
+        if self._waiting or self._writer is None:
             self._write_group()
         self._writer.close()
 
