@@ -262,8 +262,8 @@ def test_a_lazy_result_can_be_copied_and_pickled(again):
     """Once: RecursionError."""
     lazy = affinity(in_dask(X), **GIVEN)
     np.testing.assert_array_equal(again(lazy).affinity.compute(), lazy.affinity.compute())
-    with pytest.raises(AttributeError, match="_missing"):
-        _ = lazy._missing
+    with pytest.raises(AttributeError, match=r"no 'review': call summary\(\)"):
+        _ = lazy.review
 
 
 # A real cluster of worker processes, one of which dies.

@@ -353,12 +353,18 @@ class LazyAffinityResult:
         """(k,) cluster labels."""
         return self._fitted.classes
 
+    def __getattr__(self, name: str) -> Any:
+        advice = "call summary(), which has replication, review and drivers, or compute() for a result in memory"
+        if name in _ARRAYS:  # without a value
+            advice = "pass top= to keep only the largest affinities"
+        raise AttributeError(f"a lazy result has no {name!r}: {advice}.")
+
     def _array(self, name: str) -> Any:
         """Return an array of the result as a lazy Dask array."""
         array = require("dask.array", "dask", "a lazy result")
         like = getattr(self._empty, name)
         if like is None:
-            raise AttributeError(f"{name} is missing: pass top= to keep only the largest affinities.")
+            raise AttributeError(name)
         get = _delayed(getattr)
         blocks = [
             array.from_delayed(get(part, name), (length, *like.shape[1:]), dtype=like.dtype)
