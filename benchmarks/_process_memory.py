@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 
 def resident() -> int:
@@ -28,6 +33,27 @@ def reset_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
         return
+
+
+@contextmanager
+def limit_group(limit: int) -> Iterator[Callable[[], Any] | None]:
+    """Yield a function by which a new process enters a cgroup with a limit in bytes; None where that is not allowed.
+
+    A process that needs more is killed.
+    """
+    for root, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = Path(root) / f"allegiance-{os.getpid()}"
+        try:
+            group.mkdir()
+            (group / name).write_text(str(limit))
+        except OSError:
+            continue
+        try:
+            yield partial((group / "cgroup.procs").write_text, "0")
+        finally:
+            group.rmdir()
+        return
+    yield None
 
 
 def _status(field: str) -> int:

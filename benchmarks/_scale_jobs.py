@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from _process_memory import peak
+from _process_memory import limit_group, peak
 
 FEATURES, CLUSTERS = 16, 20
 BATCH, FILE_ROWS = 65_536, 1_000_000
+#: Memory limit of the command line, in bytes.
+MEMORY = 512 * 2**20
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -125,7 +127,10 @@ def score(folder: str) -> dict[str, Any]:
 
 
 def command(folder: str, n_files: str) -> dict[str, Any]:
-    """Fit a model to the first files and score them with the command line, on one processor."""
+    """Fit a model to the first files and score them with the command line, on one processor.
+
+    The memory limit is enforced where this process may create cgroups.
+    """
     import os
     import resource
     import subprocess
@@ -134,10 +139,17 @@ def command(folder: str, n_files: str) -> dict[str, Any]:
     files = sorted(map(str, (Path(folder) / "points").glob("*.parquet")))[: int(n_files)]
     outputs = ["-o", f"{folder}/command/", "--save", f"{folder}/command.model", "--quiet"]
     words = [sys.executable, "-m", "allegiance", "score", *files, "--clusters", str(CLUSTERS), *outputs]
-    seconds, _ = _timed(lambda: subprocess.run(words, check=True))
+    with limit_group(MEMORY) as enter:
+        seconds, _ = _timed(lambda: subprocess.run(words, check=True, preexec_fn=enter))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     unit = 1 if sys.platform == "darwin" else 1024
-    return {"seconds": seconds, "processor": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss * unit}
+    processor = used.ru_utime + used.ru_stime
+    return {
+        "seconds": seconds,
+        "processor": processor,
+        "peak": used.ru_maxrss * unit,
+        "enforced": enter is not None,
+    }
 
 
 def _counted(work: Callable[..., Any], stage: str, stages: dict[str, float]) -> Callable[..., Any]:

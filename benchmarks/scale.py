@@ -24,7 +24,7 @@ JOBS = Path(__file__).with_name("_scale_jobs.py")
 #: Bytes on disk per row, for the table and the output.
 BYTES_PER_ROW = 150
 #: Memory limits: of streams, and of measurements with a thousand clusters or wide sparse rows.
-STREAM_LIMIT, LIMIT = 512e6, 2e9
+STREAM_LIMIT, LIMIT = 2**29, 2e9
 #: Rows of the measurement of the command line.
 COMMAND_ROWS = 5_000_000
 #: Targets: rows per second, and for a thousand clusters seconds once and per point.
@@ -75,7 +75,8 @@ def _stream_rows(folder: Path, n: int) -> list[Row]:
     read, predict, score = _job("read", folder), _job("predict", folder), _job("score", folder)
     n_command = min(n, COMMAND_ROWS)
     command = _job("command", folder, -(-n_command // FILE_ROWS))
-    job = f"allegiance score --clusters 20 --save, {n_command:,} rows, one processor"
+    limit = ", limit enforced" if command["enforced"] else ""
+    job = f"allegiance score --clusters 20 --save, {n_command:,} rows, one processor{limit}"
     shape = f"{n:,} x 16 float32, k = 20"
     return [
         _rate(f"read Parquet alone, {shape}", n, read["seconds"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,17 @@ atexit.register(lambda: print(peak(), file=sys.stderr))
 """
 
 
-def run_with_peak(script: str, *arguments: Any) -> tuple[str, int]:
-    """Run a script, which may import from tests; return what it printed and the most bytes that it used."""
+def run_with_peak(script: str, *arguments: Any, enter: Callable[[], Any] | None = None) -> tuple[str, int]:
+    """Run a script, which may import from tests; return what it printed and the most bytes that it used.
+
+    The new process calls ``enter`` first.
+    """
     done = subprocess.run(
         [sys.executable, "-c", _REPORT_AT_EXIT + script, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=True,
+        preexec_fn=enter,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "benchmarks")])},
     )
     return done.stdout, int(done.stderr.splitlines()[-1])

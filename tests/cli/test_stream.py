@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks._process_memory import limit_group
 from cli.command import call
 from peak_memory import run_with_peak
 
@@ -224,24 +225,19 @@ def test_a_saved_model_of_a_stream_scores_and_knows_its_data(table, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_job_on_one_processor_stays_under_512_mb(tmp_path, rng):
-    """Clusters, trust, drift profile and scores of a table in batches, libraries included, with compiled code."""
-    X = rng.normal(size=(200_000, 16)).astype(np.float32) + 3 * rng.integers(5, size=(200_000, 1))
-    pd.DataFrame(X, columns=[f"x{i}" for i in range(16)]).to_parquet(tmp_path / "points.parquet", index=False)
+def test_a_job_runs_in_512_mb(tmp_path, rng):
+    """Clusters, trust, drift profile and scores of a table in batches, libraries included, with compiled code.
+
+    The limit is enforced where this process may create cgroups (as root, for example).
+    """
+    for part in range(5):
+        X = rng.normal(size=(200_000, 16)) + 3 * rng.integers(5, size=(200_000, 1))
+        frame = pd.DataFrame(X.astype(np.float32), columns=[f"x{i}" for i in range(16)])
+        frame.to_parquet(tmp_path / f"{part}.parquet", index=False)
     script = "import sys\nfrom allegiance.cli import main\nsys.argv[0] = 'allegiance'\nmain()\n"
-    options = [
-        "--clusters",
-        5,
-        "--stream",
-        "--n-jobs",
-        1,
-        "--save",
-        tmp_path / "a.model",
-        "--if-exists",
-        "replace",
-        "-q",
-    ]
-    runs = [
-        run_with_peak(script, "score", tmp_path / "points.parquet", *options, "-o", f"{tmp_path}/out/") for _ in "12"
-    ]
-    assert runs[1][1] < 512e6, "the first run may compile"
+    options = ["--clusters", 5, "--n-jobs", 1, "--save", tmp_path / "a.model", "-q", "-o", f"{tmp_path}/out/"]
+    run_with_peak(script, "score", tmp_path / "0.parquet", *options)  # this run may compile
+    options += ["--if-exists", "replace"]
+    with limit_group(512 * 2**20) as enter:
+        peak = run_with_peak(script, "score", *sorted(tmp_path.glob("*.parquet")), *options, enter=enter)[1]
+    assert peak < 512e6

@@ -5,6 +5,8 @@ import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import numpy as np
@@ -121,7 +123,7 @@ def test_summaries_of_partitions_add_up_to_that_of_all_rows(scorer, rows, table)
     np.testing.assert_array_equal(total.counts, expected.counts)
     assert (total.replication, total.review) == (expected.replication, expected.review)
     assert total.sentence in repr(scorer.affinity(rows))
-    profile, whole = total.extras["profile"], scorer.profile(rows)
+    profile, whole = total.profile, scorer.profile(rows)
     np.testing.assert_array_equal(profile.counts, whole.counts)
     np.testing.assert_array_equal(profile.values.rows, whole.values.rows)
     assert not compare_profiles(scorer, whole, profile).drifted
@@ -159,11 +161,35 @@ def check(folder, scorer, rows):
         assert np.array_equal(scored[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())
 
 
+def check_summary(summary, scorer, rows):
+    """Compare a summary of partitions with that of all rows, and run the lines about its answers."""
+    result = scorer.affinity(rows)
+    expected, profile = result.summary(), scorer.profile(rows)
+    np.testing.assert_array_equal(summary.counts, expected.counts)
+    assert summary.replication == expected.replication
+    assert [line["priority"] for line in summary.review] == [line["priority"] for line in expected.review]
+    assert not compare_profiles(scorer, profile, summary.profile).drifted
+    # A profile samples all of these rows.
+    assert summary.drivers().shares == pytest.approx(result.drivers(rows).shares)
+    exec(lines_for("answers"), {"summary": summary, "scorer": scorer, "baseline": profile})
+
+
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 def test_engine_in_this_process(engine, folder, scorer, rows):
     pytest.importorskip(engine, reason=f"{engine} is not installed")
     exec(lines_for(engine), {"scorer": scorer})
     check(folder, scorer, rows)
+
+
+def test_summaries_of_engines(folder, scorer, rows):
+    pytest.importorskip("duckdb")
+    polars = pytest.importorskip("polars")
+    namespace = {"scorer": scorer}
+    exec(lines_for("duckdb summary"), namespace)
+    check_summary(namespace["summary"], scorer, rows)
+    batches = polars.scan_parquet("rows/*.parquet").collect_batches()
+    parts = [summarize_arrow(scorer, batch, start=number << 20) for number, batch in enumerate(batches)]
+    check_summary(reduce(add, parts), scorer, rows)
 
 
 @pytest.mark.filterwarnings("default")
@@ -194,7 +220,4 @@ def test_spark(folder, scorer, rows, monkeypatch):
     finally:
         spark.stop()
     check(folder, scorer, rows)
-    summary, expected = namespace["summary"], scorer.affinity(rows).summary()
-    assert summary.replication == expected.replication
-    np.testing.assert_array_equal(summary.counts, expected.counts)
-    assert not compare_profiles(scorer, scorer.profile(rows), summary.extras["profile"]).drifted
+    check_summary(namespace["summary"], scorer, rows)

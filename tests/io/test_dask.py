@@ -21,8 +21,11 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from allegiance import AffinityScorer, PrecisionWarning, affinity, trust
+from allegiance.drift import compare_profiles
+from allegiance.drivers import drivers
 from allegiance.engines import Auto
 from allegiance.influence import Mahalanobis, Weights, Within
+from allegiance.io import Model, propose
 from allegiance.io.dask import LazyAffinityResult, connect
 from allegiance.io.streams import score_stream
 from dask_cluster import two_workers
@@ -33,6 +36,7 @@ TRUST = ("trust", "verdict")
 
 X, LABELS = make_blobs(600, n_features=6, centers=8, cluster_std=4.0, random_state=0)
 CENTERS = np.array([X[i == LABELS].mean(axis=0) for i in range(8)])
+CLUSTERER = KMeans(8, n_init=2, random_state=0)
 GIVEN: dict[str, Any] = {"influence": "euclidean", "centers": CENTERS, "random_state": 0}
 
 
@@ -198,22 +202,34 @@ def test_collections_as_people_make_them(kind, folder):
     assert lazy.frame().compute().shape[0] == 600
 
 
-def test_a_summary_of_partitions_is_that_of_all_points(folder):
-    clusterer = KMeans(8, n_init=2, random_state=0)
-    scorer = AffinityScorer(clusterer, calibration=5, random_state=0).fit(pd.DataFrame(X, columns=FEATURES))
-    frame = dd.read_parquet(folder)[FEATURES]
-    expected = scorer.affinity(pd.DataFrame(X, columns=FEATURES)).summary()
-    merged = scorer.affinity(frame).summary()
+@pytest.mark.parametrize("kind", ["array", "frame", "model"])
+def test_a_summary_of_partitions_is_that_of_all_points(kind, folder):
+    frame, scorer = pd.DataFrame(X, columns=FEATURES), AffinityScorer(CLUSTERER, calibration=5, random_state=0)
+    lazy: Any = dd.read_parquet(folder)[FEATURES]
+    if kind == "model":
+        plan = propose(frame)
+        scorer = Model(plan, scorer.fit(plan.matrix(frame)))
+    else:
+        frame, lazy = (frame, lazy) if kind == "frame" else (X, in_dask(X))
+        scorer.fit(frame)
+    expected, merged = scorer.affinity(frame).summary(), scorer.affinity(lazy).summary()
     np.testing.assert_array_equal(merged.counts, expected.counts)
     assert merged.replication == expected.replication
     assert merged.review == expected.review
     assert repr(merged).splitlines()[:12] == repr(expected).splitlines()[:12]
+    whole = scorer.profile(frame)
+    np.testing.assert_array_equal(merged.profile.counts, whole.counts)
+    assert not compare_profiles(scorer, whole, merged.profile).drifted
+    # 600 points are fewer than a profile samples, so the drivers are those of all points.
+    by_hand = drivers(scorer.affinity(frame), frame, plan=scorer.plan if kind == "model" else None)
+    merged_drivers = merged.drivers(scorer.plan if kind == "model" else None)
+    assert list(merged_drivers.shares) == list(by_hand.shares) if kind != "array" else merged_drivers.shares
+    np.testing.assert_allclose(list(merged_drivers.shares.values()), list(by_hand.shares.values()))
 
 
 def test_an_estimator_is_fitted_to_a_sample(folder):
-    clusterer = KMeans(8, n_init=2, random_state=0)
     frames = pd.DataFrame(X, columns=FEATURES), dd.read_parquet(folder)[FEATURES]
-    expected, lazy = (trust(frame, clusterer=clusterer, n_resamples=3) for frame in frames)
+    expected, lazy = (trust(frame, clusterer=CLUSTERER, n_resamples=3) for frame in frames)
     np.testing.assert_array_equal(lazy.trust.compute(), expected.trust)
     assert lazy.summary().replication == expected.replication
 
@@ -246,8 +262,8 @@ def test_a_lazy_result_can_be_copied_and_pickled(again):
     """Once: RecursionError."""
     lazy = affinity(in_dask(X), **GIVEN)
     np.testing.assert_array_equal(again(lazy).affinity.compute(), lazy.affinity.compute())
-    with pytest.raises(AttributeError, match="_missing"):
-        _ = lazy._missing
+    with pytest.raises(AttributeError, match=r"no 'review': call summary\(\)"):
+        _ = lazy.review
 
 
 # A real cluster of worker processes, one of which dies.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 from functools import cache
 from itertools import pairwise
@@ -429,10 +430,6 @@ class TestSummary:
         other = AffinityScorer().fit(X, labels % 2).affinity(X).summary()
         with pytest.raises(ValueError, match="their clusters differ"):
             parts[0] + other
-
-    def test_extras_are_merged_too(self):
-        one = replace(example("plain").summary(), extras={"rows": 3, "mine": 1})
-        assert (one + replace(one, extras={"rows": 4})).extras == {"rows": 7}
 
     def test_no_evidence_and_one_cluster_are_headlines(self):
         X = np.random.default_rng(0).normal(size=(400, 2))

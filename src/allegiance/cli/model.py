@@ -62,7 +62,7 @@ def _print_model(path: str, scorer: Any, facts: dict[str, Any]) -> None:
     from allegiance.notebook import fitted_facts, text_table
 
     show(f"{path}: {len(facts['clusters'])} clusters in {facts['features']} features", bold=True)
-    made, lines = facts["made"], fitted_facts(scorer.fitted_)
+    made, lines = facts["made"], {"id": facts["id"]} | fitted_facts(scorer.fitted_)
     if made is not None:
         files = made.get("files")
         sources = ", ".join(map(str, files)) if isinstance(files, list) else "unknown files"
@@ -89,6 +89,8 @@ def _print_model(path: str, scorer: Any, facts: dict[str, Any]) -> None:
 
 def contents(scorer: Any, plan: Any, about: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of a model as plain values."""
+    from allegiance.io.saved import model_id
+
     fitted = scorer.fitted_
     how, about = fitted.measurement, dict(about)
     lines = about.pop("clusters", [])
@@ -100,6 +102,7 @@ def contents(scorer: Any, plan: Any, about: dict[str, Any]) -> dict[str, Any]:
     elif fitted.columns.known_names is not None:
         columns = [(str(name), "number", []) for name in fitted.columns.known_names]
     return {
+        "id": model_id(fitted, plan),
         "made": {**about, "replication": about.get("replication")} if about else None,
         "columns": [
             {"name": name, "kind": kind, "categories": categories[:_LISTED], "n_categories": len(categories)}

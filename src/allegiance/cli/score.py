@@ -303,7 +303,7 @@ def _score_table(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScor
         write_sheet(run, result, points.columns.select(first), names["label"], facts)
         write_page(run, result, points, plan, table, facts)
     damaged_files = {file: with_options(reason) for file, reason in done.skipped.items()}
-    return _Result(facts, scorer, model_id, done.summary.extras.get("profile"), damaged_files)
+    return _Result(facts, scorer, model_id, done.summary.profile, damaged_files)
 
 
 def _review_request(run: Run, n_rows: int) -> ReviewRequest:

@@ -225,7 +225,7 @@ class BatchScorer:
         summary = result.summary()
         if self.plan is not None and self.fitted.members is not None:
             profile = profile_matrix(self.fitted, self.plan, batch.X, batch.first, result)
-            summary = replace(summary, extras={"profile": profile})
+            summary = replace(summary, profile=profile)
         review = None if self.review is None else list_review(rows, result, self.review)
         rows = rows.select([*self.names, *scores]) if len(arrays) > len(self.names) + len(scores) else rows
         return ScoredBatch(rows, summary, review, batch.consumed - batch.first)
@@ -347,7 +347,8 @@ def summarize_arrow(
     """Score Arrow data and return only the summary; summaries of partitions can be added.
 
     ``print(summary)`` prints the same text as ``print(result)``. ``summary.review`` lists the first labels to review,
-    and ``summary.extras["profile"]`` is a drift profile for :func:`allegiance.drift.compare_profiles`.
+    ``summary.drivers()`` the columns that separate the clusters, and ``summary.profile`` is a drift profile for
+    :func:`allegiance.drift.compare_profiles`.
 
     Parameters
     ----------

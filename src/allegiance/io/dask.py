@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,8 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
         yield client.get_executor(pure=False)
 
 
+#: Row numbers of a partition of unknown length start at multiples of this power of two.
+_PARTITION_BITS = 40
 #: Sample size for fitting an estimator on the client, in rows.
 _SAMPLE_ROWS = 16_384
 #: Name of the label column in a Dask frame.
@@ -262,13 +264,13 @@ def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
     return profile
 
 
-def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk) -> Profile | None:
-    """Return the drift profile of one partition."""
+def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk, result: AffinityResult | None = None) -> Profile | None:
+    """Return the drift profile of one partition; ``result`` has its scores, if they are known."""
     if not chunk.X.shape[0]:
         return None
     if plan is None:
-        return profile_rows(fitted, chunk.X, start=chunk.start)
-    return profile_matrix(fitted, plan, plan.matrix(chunk.X), chunk.start)
+        return profile_rows(fitted, chunk.X, start=chunk.start, result=result)
+    return profile_matrix(fitted, plan, plan.matrix(chunk.X), chunk.start, result)
 
 
 def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None, plan: Any = None) -> Any:
@@ -283,7 +285,9 @@ def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None,
         )
     score, node = _delayed(partial(_score_partition, top=top, plan=plan)), _ship(fitted)
     parts = [score(node, rows, labels) for rows, labels in partitions.pairs()]
-    return LazyAffinityResult(parts, partitions.lengths, fitted.empty_result(FrameLike(), top), fitted)
+    return LazyAffinityResult(
+        parts, partitions.rows, partitions.lengths, fitted.empty_result(FrameLike(), top), fitted, plan
+    )
 
 
 def _delayed(function: Any) -> Any:
@@ -301,6 +305,16 @@ def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan:
     if not X.shape[0]:
         return fitted.empty_result(FrameLike.of(X), top)
     return fitted.score_prepared(prepare_points(fitted, plan, X, labels), top)
+
+
+def _summarize_partition(fitted: Fitted, X: Any, result: AffinityResult, start: int, plan: Any) -> Summary | None:
+    """Summarize the scores of one partition on its worker, with its drift profile; None without rows."""
+    if not len(result):
+        return None
+    summary = result.summary()
+    if fitted.members is None:
+        return summary
+    return replace(summary, profile=_profile_of_chunk(fitted, plan, Chunk(X, None, start), result))
 
 
 def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
@@ -328,21 +342,29 @@ class LazyAffinityResult:
     """
 
     parts: list[Any]
-    _lengths: list[float] = field(repr=False)
-    _empty: AffinityResult = field(repr=False)
-    _fitted: Fitted = field(repr=False)
+    _rows: list[Any]
+    _lengths: list[float]
+    _empty: AffinityResult
+    _fitted: Fitted
+    _plan: Any
 
     @property
     def classes(self) -> AnyArray:
         """(k,) cluster labels."""
         return self._fitted.classes
 
+    def __getattr__(self, name: str) -> Any:
+        advice = "call summary(), which has replication, review and drivers, or compute() for a result in memory"
+        if name in _ARRAYS:  # without a value
+            advice = "pass top= to keep only the largest affinities"
+        raise AttributeError(f"a lazy result has no {name!r}: {advice}.")
+
     def _array(self, name: str) -> Any:
         """Return an array of the result as a lazy Dask array."""
         array = require("dask.array", "dask", "a lazy result")
         like = getattr(self._empty, name)
         if like is None:
-            raise AttributeError(f"{name} is missing: pass top= to keep only the largest affinities.")
+            raise AttributeError(name)
         get = _delayed(getattr)
         blocks = [
             array.from_delayed(get(part, name), (length, *like.shape[1:]), dtype=like.dtype)
@@ -365,11 +387,19 @@ class LazyAffinityResult:
     def summary(self) -> Summary:
         """Score all partitions and return their summary, which is that of all points in memory.
 
-        Only summaries travel: counts, replication, clusters and the first labels to review.
+        Only summaries travel: counts, replication, clusters, the first labels to review, and the drift profile. The
+        row sample of a profile depends on the partitions of frames, whose lengths are unknown.
         """
-        parts = [part.summary() for part in self.parts]
-        total: Summary = _merge_all(parts, add).compute()
-        return total
+        summarize, node = _delayed(partial(_summarize_partition, plan=self._plan)), _ship(self._fitted)
+        starts = np.cumsum([0, *self._lengths[:-1]])
+        if np.isnan(starts).any():  # row numbers that no other partition has
+            starts = np.arange(len(self.parts)) * 2.0**_PARTITION_BITS
+        parts = [
+            summarize(node, rows, part, int(start))
+            for rows, part, start in zip(self._rows, self.parts, starts, strict=True)
+        ]
+        total: Summary | None = _merge_all(parts, add).compute()
+        return self._empty.summary() if total is None else total
 
     def compute(self, **settings: Any) -> AffinityResult:
         """Score all partitions and return the result in memory.

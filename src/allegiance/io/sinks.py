@@ -254,10 +254,8 @@ class _Parquet:
     """Parquet in row groups of several batches; views and runs are written as plain columns."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
-        self._schema = plain_schema(schema).with_metadata(schema.metadata)
-        # Dictionaries of numbers with many digits cost time and space.
-        repeated = [one.name for one in self._schema if not pa.types.is_floating(one.type)]
-        self._writer = pq.ParquetWriter(file, self._schema, use_dictionary=repeated)
+        self._file, self._schema = file, plain_schema(schema).with_metadata(schema.metadata)
+        self._writer: Any = None
         self._waiting: list[pa.RecordBatch] = []
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
@@ -271,12 +269,20 @@ class _Parquet:
     def _write_group(self) -> None:
         """Write the waiting batches as one row group."""
         table = pa.Table.from_batches(self._waiting, self._schema)
+        if self._writer is None:
+            # A dictionary of numbers that hardly repeat takes time and space.
+            repeated = [
+                name
+                for name, column in zip(table.column_names, table.columns, strict=True)
+                if not pa.types.is_floating(column.type) or 2 * pc.count_distinct(column).as_py() <= table.num_rows
+            ]
+            self._writer = pq.ParquetWriter(self._file, self._schema, use_dictionary=repeated)
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
         self._waiting.clear()
 
     def close(self) -> None:
         """Write the last rows and the footer."""
-        if self._waiting:
+        if self._waiting or self._writer is None:
             self._write_group()
         self._writer.close()
 

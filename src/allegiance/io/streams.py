@@ -218,7 +218,7 @@ def score_rows(
                 if earlier is not None:
                     if score.plan is not None:
                         profile = profile_table(fitted, rows.within(part.table), part.start, part.stop)
-                        earlier = earlier._replace(summary=replace(earlier.summary, extras={"profile": profile}))
+                        earlier = earlier._replace(summary=replace(earlier.summary, profile=profile))
                     parts.append(earlier)
                     resumed += earlier.rows
                     advance(earlier.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,8 @@ from allegiance.engines import Z95, engine_names
 from allegiance.notebook import Card, CardMixin, Cell, count, histogram_picture, share_bar, text_table
 
 if TYPE_CHECKING:
+    from allegiance.drivers import Drivers
+
     from ._result import AffinityResult, Measurement
 
 FIRM, BORDERLINE, DOUBTFUL, NOISE_VERDICT = "firm", "borderline", "doubtful", "noise"
@@ -91,8 +93,9 @@ class Summary(CardMixin):
         The number of points measured less precisely than requested.
     measurement
         How the affinities were measured.
-    extras
-        Further summaries of the same points by name, such as a drift profile; they are merged with ``+``.
+    profile
+        The drift profile of the points, for :func:`allegiance.drift.compare_profiles`, if the scorer of the partitions
+        computed one.
     """
 
     classes: AnyArray
@@ -108,7 +111,7 @@ class Summary(CardMixin):
     _empty_cells: int
     _worst_error: float
     """The largest standard error of any affinity."""
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    profile: Any = None
     _histogram: IntArray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     _own_sums: AnyArray = field(default_factory=lambda: np.zeros(0, object))
     _trust_sums: AnyArray = field(default_factory=lambda: np.zeros(0, object))
@@ -168,12 +171,12 @@ class Summary(CardMixin):
             review=list(head)[:REVIEW_HEAD],
             _worst_error=max(self._worst_error, other._worst_error),
             measurement=replace(self.measurement, seconds=self.measurement.seconds + other.measurement.seconds),
-            extras={name: self.extras[name] + other.extras[name] for name in self.extras if name in other.extras},
+            profile=None if self.profile is None or other.profile is None else self.profile + other.profile,
             **{name: getattr(self, name) + getattr(other, name) for name in (*_ARRAYS, *_COUNTS)},
         )
 
     def to_json(self) -> str:
-        """Return the numbers of the summary as text, to be kept with the scores; ``extras`` are left out."""
+        """Return the numbers of the summary as text, to be kept with the scores; the profile is left out."""
         values = {name: getattr(self, name).tolist() for name in _ARRAYS}
         values |= {name: getattr(self, name) for name in (*_COUNTS, "review", "_worst_error")}
         values["seconds"] = self.measurement.seconds
@@ -186,7 +189,7 @@ class Summary(CardMixin):
         for name in _ARRAYS:
             array = getattr(self, name)
             values[name] = np.array(values[name], dtype=array.dtype).reshape(-1, *array.shape[1:])
-        return replace(self, measurement=how, extras={}, **values | {"_engines": Counter(values["_engines"])})
+        return replace(self, measurement=how, profile=None, **values | {"_engines": Counter(values["_engines"])})
 
     @property
     def n_points(self) -> int:
@@ -301,6 +304,26 @@ class Summary(CardMixin):
     def note(self) -> str:
         """How the replication in the summary was estimated; empty without trust."""
         return "" if self._trust_map is None else self._trust_map.note
+
+    def drivers(self, plan: Any = None) -> Drivers:
+        """Return which columns separate the clusters, as :func:`allegiance.drivers.drivers` does for rows in memory.
+
+        They are those of the random sample of up to 4,096 rows in ``profile``.
+
+        Parameters
+        ----------
+        plan
+            The plan of the model that scored the partitions; None for a scorer.
+        """
+        from allegiance.drivers import drivers
+
+        if self.profile is None or self.profile.values is None or not self.profile.names.size:
+            raise ValueError("this summary has no sample of rows: pass rows with at most 1,000 features to drivers().")
+        sample = self.profile.values
+        labels = np.append(self.classes.astype(object), -1)[sample.codes % (self.classes.size + 1)]
+        if plan is None:
+            return drivers(labels, sample.rows, names=self.profile.names)
+        return drivers(labels, plan.scale_matrix(sample.rows), plan=plan)
 
     def headlines(self) -> list[str]:
         """Return the first sentences of the summary and every output: problems, replication, verdicts, other facts."""
