@@ -100,7 +100,7 @@ class _Map(ResultDisplay):
     def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
         """Draw points on the map in the color and marker of their labels, or by value on a ``scale``."""
         n = self.position.shape[0]
-        size = float(np.clip(12_000 / max(n, 1), 2.0, 22.0))
+        size = float(np.clip(240.0 / np.sqrt(max(n, 1)), 1.5, 22.0))
         groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
         if self.result._noise.any():
             groups.append((np.flatnonzero(self.result._noise), text_color(ax), "+"))
