@@ -276,7 +276,9 @@ def show(driver: Any, page: Path, theme: str) -> None:
 def reduce_colors(path: Path) -> None:
     """Rewrite a picture with 256 colors, rare ones included, in a third of its size."""
     picture = Image.open(path).convert("RGB")
-    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(
+        path, optimize=True
+    )
     print(path)
 
 

@@ -97,9 +97,8 @@ def test_lower_affinity_is_brighter_in_the_heat_map(scorer, blobs):
 
 def test_draws_on_the_users_axes_and_only_what_is_asked_for(scorer, blobs):
     figure, axes = plt.subplots(1, 2)
-    kw = {"show_cells": False, "show_points": False, "show_labels": False}
-    display = AffinityFieldDisplay(scorer, blobs[0], resolution=10).plot(ax=axes[0], **kw)
-    assert (display.borders_, display.sites_, display.points_, display.labels_) == ([], None, [], [])
+    display = AffinityFieldDisplay(scorer, blobs[0], resolution=10).plot(ax=axes[0], show_points=False)
+    assert display.points_ == []
     assert display.plot(ax=axes[1], kind="heat") is display
     assert display.figure_ is figure
     assert plt.get_fignums() == [figure.number]

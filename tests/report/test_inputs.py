@@ -21,29 +21,10 @@ def result():
     return affinity(np.eye(4), [0, 1, 2, 0], random_state=0)
 
 
-@pytest.mark.parametrize(
-    ("X", "names", "message"),
-    [
-        (np.ones((3, 2)), None, "X has 3 rows but the result has 4 points"),
-        (np.full((4, 2), np.nan), None, "X"),
-        ([["a"]] * 4, None, "X contains text in column 0"),
-        (np.ones(4), None, "X|2D"),
-        (np.ones((4, 2)), ["a"], "feature_names has 1 entries but X has 2 columns"),
-        (None, ["a"], "feature_names names the columns of X"),
-    ],
-    ids=["rows", "nan", "text", "flat", "names", "no data"],
-)
-def test_bad_features_are_named(X, names, message):
-    with pytest.raises(ValueError, match=message):
-        check_features(X, names, 4)
-
-
 def test_names_of_features():
     assert check_features(np.ones((2, 3)), None, 2).names == ["x0", "x1", "x2"]
     assert not check_features(np.ones((2, 3)), None, 2).are_named
     assert check_features(pd.DataFrame(np.ones((2, 1)), columns=["a"]), None, 2).are_named
-    with pytest.raises(TypeError, match="feature_names must be one name for each column"):
-        check_features(np.ones((4, 2)), "ab", 4)
 
 
 COLUMNS = {
@@ -96,23 +77,46 @@ def test_X_may_be_a_mixed_frame_or_have_many_features(result, rng):
     assert {"x7", "x200"} <= {column.name for column in columns}  # Those that separate clusters are kept.
 
 
+TABLE = pd.DataFrame(COLUMNS)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"X": np.ones((3, 2))}, "X has 3 rows but the result has 4 points"),
+        ({"X": np.full((4, 2), np.nan)}, "X"),
+        ({"X": [["a"]] * 4}, "X contains text in column 0"),
+        ({"X": np.ones(4)}, "X|2D"),
+        ({"X": np.ones((4, 2)), "feature_names": ["a"]}, "feature_names has 1 entries but X has 2 columns"),
+        ({"X": np.ones((4, 2)), "feature_names": "ab"}, "feature_names must be one name for each column"),
+        ({"feature_names": ["a"]}, "feature_names names the columns of X"),
         ({"data": pd.DataFrame({"a": [1]})}, "data has 1 rows but the result has 4 points"),
         ({"data": [1, 2, 3, 4]}, "data must be a frame"),
         ({"ids": [1, 2]}, "ids has 2 entries but the result has 4 points"),
         ({"ids": "four"}, "ids names the column 'four', which data does not have: pass data="),
-        ({"ids": "customer", "data": pd.DataFrame(COLUMNS)}, "'customer', which data does not have"),
+        ({"ids": "customer", "data": TABLE}, "'customer', which data does not have"),
         ({"texts": ["a", "b", "c", 5]}, r"texts\[3\] is 5 \(int\)"),
         ({"row_numbers": [0.5, 1, 2, 3]}, "row_numbers must be whole numbers"),
         ({"row_numbers": [1, 1, 2, 3]}, "same number twice"),
-        ({"data": pd.DataFrame(COLUMNS), "describe_by": ["age", "height"]}, "describe_by names 'height'"),
+        ({"data": TABLE, "describe_by": ["age", "height"]}, "describe_by names 'height'"),
+        ({"data": TABLE, "map": ("age", "plan")}, "map names 'plan', which is not a column of numbers"),
+        ({"map": np.ones((4, 3))}, r"map must have shape \(4, 2\)"),
+        ({"map": np.full((4, 2), np.nan)}, "map contains NaN"),
+        ({"map": [["p", "q"]] * 4}, "map must be"),
+        ({"images": np.ones((3, 5, 5))}, "images has 3 entries but the result has 4 points"),
+        ({"images": ["a.png"] * 3}, "images has 3 entries but the result has 4 points"),
+        ({"images": np.ones((4, 25))}, "images must have shape"),
+        ({"images": np.ones((4, 5, 5, 4))}, "images must have shape"),
+        ({"images": np.ones((4, 0, 5))}, "images must have shape"),
+        ({"images": [np.ones((5, 5)), *[np.ones((6, 6))] * 3]}, "the same height"),
+        ({"images": np.ones((4, 5, 5), dtype=complex)}, "images must be an array of numbers or paths"),
+        ({"images": "photo.png"}, "images must have one entry for each point"),
+        ({"images": np.full((4, 5, 5), np.inf)}, "images contains NaN or infinity"),
     ],
 )
 def test_what_does_not_fit_is_named(settings, message, result):
     with pytest.raises((ValueError, TypeError), match=message):
-        check_inputs(result, **settings)
+        check_inputs(result, **settings).images.thumbnail(0)
 
 
 def test_ids_are_values_columns_of_the_table_or_an_index(result):
@@ -138,22 +142,6 @@ def test_positions_are_named_by_their_frame_or_are_two_columns(result):
     assert names == ("age", "price")
     assert values[[0, 1, 3], 0].tolist() == [3, 40, 7]
     assert values[2].tolist() == [7, 2.5]  # The medians, where a value is missing.
-    with pytest.raises(ValueError, match="map names 'plan', which is not a column of numbers"):
-        check_inputs(result, data=pd.DataFrame(COLUMNS), map=("age", "plan"))
-
-
-@pytest.mark.parametrize(
-    ("positions", "message"),
-    [
-        (np.ones((4, 3)), r"map must have shape \(4, 2\)"),
-        (np.full((4, 2), np.nan), "map contains NaN"),
-        ([["p", "q"]] * 4, "map must be"),
-    ],
-    ids=["shape", "nan", "text"],
-)
-def test_bad_positions_are_named(positions, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        check_map(positions, 4)
 
 
 def decode_pixels(thumbnail):
@@ -179,26 +167,6 @@ def test_bytes_are_taken_as_they_are(shape, rng):
 )
 def test_other_numbers_are_stretched(pixels, expected):
     assert decode_pixels(check_images(pixels, 1).thumbnail(0)).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("images", "error", "message"),
-    [
-        (np.ones((3, 5, 5)), ValueError, "images has 3 entries but the result has 4 points"),
-        (["a.png"] * 3, ValueError, "images has 3 entries but the result has 4 points"),
-        (np.ones((4, 25)), ValueError, "images must have shape"),
-        (np.ones((4, 5, 5, 4)), ValueError, "images must have shape"),
-        (np.ones((4, 0, 5)), ValueError, "images must have shape"),
-        ([np.ones((5, 5)), np.ones((6, 6)), np.ones((5, 5)), np.ones((5, 5))], ValueError, "the same height"),
-        (np.ones((4, 5, 5), dtype=complex), TypeError, "images must be an array of numbers or paths"),
-        ("photo.png", TypeError, "images must have one entry for each point"),
-        (np.full((4, 5, 5), np.inf), ValueError, "images contains NaN or infinity"),
-    ],
-    ids=["length", "paths", "flat", "channels", "empty", "ragged", "complex", "one path", "infinite"],
-)
-def test_bad_images_are_named(images, error, message):
-    with pytest.raises(error, match=message):
-        check_images(images, 4).thumbnail(0)
 
 
 def test_an_array_on_disk_is_not_read_whole(tmp_path, rng):

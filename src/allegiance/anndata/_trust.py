@@ -13,7 +13,6 @@ import numpy as np
 
 from allegiance import applications
 from allegiance._core.parameters import Lazy
-from allegiance._core.progress import Verbose
 from allegiance._core.validation import AnyArray, IntArray, dense, is_sparse, require
 from allegiance._scorer import AffinityScorer
 from allegiance.applications import StabilityCurve, stability_curve
@@ -197,8 +196,6 @@ def resolution_curve(
     layer: str | None = None,
     n_pcs: int | None = None,
     n_references: int = 5,
-    n_jobs: int | None = 1,
-    verbose: Verbose = False,
     **settings: Any,
 ) -> StabilityCurve:
     """Measure replication at each resolution of Leiden clustering, and in unclustered data.
@@ -220,13 +217,9 @@ def resolution_curve(
         The matrix to cluster, as in :func:`trust`.
     n_references
         Number of draws of data without clusters.
-    n_jobs
-        Subsamples clustered at a time. igraph has one random generator for the whole process, so Leiden and Louvain are
-        reproducible only with 1.
-    verbose
-        Whether to show progress.
     **settings
-        Further parameters of :func:`allegiance.stability_curve`, such as ``n_resamples`` and ``random_state``.
+        Further parameters of :func:`allegiance.stability_curve`, such as ``n_resamples`` and ``random_state``. Here
+        ``n_jobs`` is 1: igraph has one random generator, so Leiden and Louvain are not reproducible with more.
 
     Returns
     -------
@@ -244,7 +237,7 @@ def resolution_curve(
     _check_anndata(adata, "resolution_curve")
     made_by = Leiden(**_neighbor_settings(adata)) if clusterer is None else clusterer
     rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
-    settings |= {"n_references": n_references, "n_jobs": n_jobs, "verbose": verbose}
+    settings = {"n_references": n_references, "n_jobs": 1} | settings
     return stability_curve(rows, made_by, resolutions, param="resolution", **settings)
 
 
@@ -256,9 +249,7 @@ def split_and_merged(
     use_rep: str | None = None,
     layer: str | None = None,
     n_pcs: int | None = None,
-    n_resamples: int = 20,
-    random_state: Any = 0,
-    verbose: Verbose = False,
+    **settings: Any,
 ) -> Any:
     """List clusters that are over-split, and clusters that merge several groups, by re-clustering subsamples.
 
@@ -270,10 +261,8 @@ def split_and_merged(
     ----------
     adata, groupby, clusterer, use_rep, layer, n_pcs
         As in :func:`trust`. The clusterer that made the labels must be known.
-    n_resamples, random_state
-        How many subsamples are clustered, and the seed.
-    verbose
-        Whether to show progress.
+    **settings
+        ``n_resamples`` (20), ``random_state`` (0) and ``verbose``.
 
     Returns
     -------
@@ -296,9 +285,7 @@ def split_and_merged(
             f"uns does not record the clusterer of the labels {groupby!r}. Pass clusterer=, such as Leiden(0.5)."
         )
     rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
-    # igraph has one random generator for the whole process.
-    settings = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": 1, "verbose": verbose}
-    table = applications.split_and_merged(rows, codes, made_by, **settings)
+    table = applications.split_and_merged(rows, codes, made_by, **{"n_jobs": 1, **settings})
     table["partner"] = ["" if code == "" else names[int(code)] for code in table["partner"]]
     return table.assign(cluster=names[table["cluster"]])
 

@@ -225,7 +225,7 @@ class FlowDisplay(ResultDisplay):
         values = self.counts.astype(np.float64)
         if cmap is None:
             is_dark = require("matplotlib.colors", "plot", "FlowDisplay.plot").to_rgb(text_color(ax))[1] > 0.5
-            cmap = COLOR_SCALE if is_dark else f"{COLOR_SCALE}_r"
+            cmap = COLOR_SCALE if is_dark else "Blues"
         self.image_ = ax.imshow(
             np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
         )

@@ -100,7 +100,7 @@ class _Map(ResultDisplay):
     def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
         """Draw points on the map in the color and marker of their labels, or by value on a ``scale``."""
         n = self.position.shape[0]
-        size = float(np.clip(12_000 / max(n, 1), 2.0, 22.0))
+        size = float(np.clip(240.0 / np.sqrt(max(n, 1)), 1.5, 22.0))
         groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
         if self.result._noise.any():
             groups.append((np.flatnonzero(self.result._noise), text_color(ax), "+"))
@@ -115,7 +115,7 @@ class _Map(ResultDisplay):
                 style |= {"edgecolors": ax.get_facecolor(), "linewidths": 0.3 if size > 5 else 0.0}
             self.points_.append(ax.scatter(*self.position[rows].T, **(style | kw)))
 
-    def _finish(self, ax: Axes, titles: tuple[str, ...], show_labels: bool) -> None:
+    def _finish(self, ax: Axes, *titles: str) -> None:
         """Draw the color bar and title of the map, and each cluster's label at its site or amid its points."""
         # Inside the axes' own frame of reference, so that it stays as high as they are.
         bar = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
@@ -130,9 +130,8 @@ class _Map(ResultDisplay):
             members = [self.position[rows] for rows in self.members()]
             places = np.array([np.median(each, axis=0) if each.size else (np.nan, np.nan) for each in members])
         inside = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
-        texts = [shortened(self.names[i], _LONG) for i in inside] if show_labels else []
-        style: dict[str, Any] = {"fontsize": 9, "fontweight": "bold"}
-        self.labels_ = place_labels(ax, places[inside], texts, avoid=self.sites, **style) if texts else []
+        texts = [shortened(self.names[i], _LONG) for i in inside]
+        self.labels_ = place_labels(ax, places[inside], texts, avoid=self.sites, fontsize=9, fontweight="bold")
 
 
 class AffinityMapDisplay(_Map):
@@ -183,9 +182,7 @@ class AffinityMapDisplay(_Map):
         plane = _principal_plane(rows) if X is None else _choose_plane(rows, getattr(X, "columns", None), None)
         super().__init__(result, plane.project(rows), plane.names, None, which, names)
 
-    def plot(
-        self, ax: Any = None, *, cmap: Any = COLOR_SCALE, show_labels: bool = True, point_kw: Any = None
-    ) -> AffinityMapDisplay:
+    def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE, point_kw: Any = None) -> AffinityMapDisplay:
         """Draw the map of the points, and return the display.
 
         Parameters
@@ -194,8 +191,6 @@ class AffinityMapDisplay(_Map):
             Axes to draw on; by default those of a new figure.
         cmap
             The color map.
-        show_labels
-            Whether to write the labels of the clusters.
         point_kw
             For the points, as in ``Axes.scatter``.
         """
@@ -203,7 +198,7 @@ class AffinityMapDisplay(_Map):
         lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
         self._draw_points(ax, {"cmap": cmap, "vmin": lowest, "vmax": 1.0}, point_kw or {})
         self.field_ = self.points_[0]
-        self._finish(ax, (f"{self._title} of the points", self._outside), show_labels)
+        self._finish(ax, f"{self._title} of the points", self._outside)
         return self
 
     def frame(self) -> Any:
@@ -296,9 +291,7 @@ class AffinityFieldDisplay(_Map):
         *,
         kind: str = "contour",
         cmap: Any = None,
-        show_cells: bool = True,
         show_points: bool = True,
-        show_labels: bool = True,
         point_kw: dict[str, Any] | None = None,
     ) -> AffinityFieldDisplay:
         """Draw the field over the plane, and return the display.
@@ -311,8 +304,8 @@ class AffinityFieldDisplay(_Map):
             "contour", or "heat" for shades of gray.
         cmap
             A color map instead of "cividis", or of gray.
-        show_cells, show_points, show_labels
-            Whether to draw the borders between clusters with their representatives, the points, and the labels.
+        show_points
+            Whether to draw the points.
         point_kw
             For the points, as in ``Axes.scatter``.
         """
@@ -322,14 +315,13 @@ class AffinityFieldDisplay(_Map):
         self.sites_: Any = None
         self.borders_: list[Any] = []
         self._draw_field(ax, kind, cmap or (COLOR_SCALE if kind == "contour" else GRAY_SCALE))
-        if show_cells:
-            self._draw_cells(ax)
+        self._draw_cells(ax)
         if show_points:
             self._draw_points(ax, None, point_kw or {})
         side = "above" if np.nanmin(self.field) >= 0.5 else "below"
         line = "orange line: one half" if self.threshold_ is not None else f"{side} one half everywhere"
         note = f"{self._note}; points projected" if self._note else ""
-        self._finish(ax, (f"{self._title} over the plane; {line}", note), show_labels)
+        self._finish(ax, f"{self._title} over the plane; {line}", note)
         return self
 
     def frame(self) -> Any:

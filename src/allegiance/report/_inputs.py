@@ -103,12 +103,11 @@ def _on_white(image: Any) -> Any:
     """Return the user's image in gray or color bytes, with transparent pixels in white."""
     if image.mode in ("L", "RGB"):
         return image
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        paper = _pillow().new("RGBA", image.size, "white")
-        paper.alpha_composite(image)
-        image = paper
-    return image.convert("L" if image.mode == "1" else "RGB")
+    if not image.has_transparency_data:
+        return image.convert("L" if image.mode == "1" else "RGB")
+    paper = _pillow().new("RGBA", image.size, "white")
+    paper.alpha_composite(image.convert("RGBA"))
+    return paper.convert("RGB")
 
 
 def check_images(images: Any, n_points: int) -> Images | None:

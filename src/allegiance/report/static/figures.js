@@ -111,7 +111,7 @@ class FigureViews {
     say("map-caption", caption);
     say("axis-names", `Horizontal: ${names[0]}. Vertical: ${names[1]}.`);
     byId("figure-map").setAttribute("aria-label", `Map of the points: ${caption}`);
-    say("pinned", pinned ? `; ${withCommas(pinned)} far-off ${pinned === 1 ? "point lies" : "points lie"} on the edge` : "");
+    say("pinned", pinned ? `; ${withCommas(pinned)} ${pinned === 1 ? "outlying point is" : "outlying points are"} drawn on the edge` : "");
     this.soon("drawMap", "drawMarks");
   }
 

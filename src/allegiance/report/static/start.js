@@ -11,7 +11,7 @@ function describeFilter(state) {
   if (state.search) parts.push(`“${state.search}”`);
   if (state.brush?.levels) parts.push("a part of the histogram");
   if (state.brush?.mask) parts.push("a selection");
-  if (state.brush?.pair) parts.push(`weak labels of ${names[state.brush.pair[0]]} with rival ${names[state.brush.pair[1]]}`);
+  if (state.brush?.pair) parts.push(`labels of ${names[state.brush.pair[0]]} that are not firm, with rival ${names[state.brush.pair[1]]}`);
   if (!parts.length) return "All points.";
   const count = sum(state.mask);
   return `Selected: ${parts.join(", ")} (${withCommas(count)} points${weights ? " on the page" : ""}).`;
