@@ -60,14 +60,14 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         "rbf"; or an object of ``allegiance.influence``. "within" needs labels: with ``centers`` alone, points begin
         with the label of the nearest center by Euclidean distance.
     weights
-        Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
-        per volume of spread; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
+        Importance of the clusters: None for equal weights; "size", their share of the points; "density", their share of
+        points per volume; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
         squared distance.
     representative
         The point that represents a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its
         points).
     domain
-        Where volume is measured: "box" around the data, "ball" around the representatives, "space", all of it; or an
+        Where volume is measured: "box" around the data, "ball" around the representatives, "space" for all of it, or an
         object of ``allegiance.domains``.
     engine
         How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or an object of
@@ -92,11 +92,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     classes_
         (k,) label of each cluster, sorted as by ``numpy.unique``: the columns of :meth:`transform`.
     cluster_centers_
-        (k, d) representatives of the clusters, in the columns that ``preparation_`` makes; missing for kernels.
+        (k, d) representatives of the clusters, in the columns after ``preparation_``; missing for kernels.
     estimator_
-        The fitted clusterer, if one was given.
+        The fitted clusterer, if there is one.
     preparation_
-        The fitted transformers that X passes before it is scored, as one pipeline; None if there are none.
+        The fitted transformers that are applied to X before scoring, as one pipeline; None if there are none.
     fitted_
         All that scoring needs, for other parts of the package.
     n_features_in_
@@ -158,7 +158,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         X
             (n, d) data: array, sparse matrix or frame, or a Dask array or frame, whose sums are then computed.
         y
-            (n,) labels of any clustering, -1 for noise; ignored if an ``estimator`` was given.
+            (n,) labels of any clustering, -1 for noise; ignored if there is an ``estimator``.
         **fit_params
             Passed to the estimator by scikit-learn's metadata routing.
         """
