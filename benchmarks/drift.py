@@ -21,6 +21,7 @@ from allegiance import AffinityScorer
 from allegiance.drift import compare_periods
 
 Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
 Draw = Callable[[np.random.Generator, int], Floats]
 
 
@@ -80,7 +81,7 @@ def fitted(world: World, X: Floats, seed: int) -> AffinityScorer:
 
 
 def false_alarms(world: World, draws: int) -> tuple[int, dict[str, int]]:
-    """Return in how many draws something was found, and what."""
+    """Return the number of draws with a finding, and of draws with each kind of finding."""
     alarms, kinds = 0, dict[str, int]()
     for seed in range(draws):
         rng = np.random.default_rng([11, seed])
@@ -94,113 +95,78 @@ def false_alarms(world: World, draws: int) -> tuple[int, dict[str, int]]:
     return alarms, kinds
 
 
-class Happened(NamedTuple):
-    """Something that happens to the second period."""
+class Change(NamedTuple):
+    """A change of the second period."""
 
     name: str
     kind: str
-    """What the first finding should say."""
-    change: Callable[[np.random.Generator, Floats, npt.NDArray[np.int64]], Floats]
+    """Expected kind of the first finding."""
+    apply: Callable[[np.random.Generator, Floats, Codes, float], None]
+    """Changes the points, given their clusters."""
+    amount: float
     where: str | None = None
-    """The feature that it should name; "cluster" for the cluster that changed."""
+    """Expected feature of the first finding; "cluster" for the cluster that changed."""
 
 
 CENTERS = np.random.default_rng([7, 4, 5]).normal(size=(4, 5)) * 4.0 + 20.0
 AWAY = 20.0 + 14.0 * np.array([1.0, -1.0, 1.0, -1.0, 0.0]) / 2.0
 
 
-def moved(by: float) -> Callable[..., Floats]:
+def moved(rng: np.random.Generator, X: Floats, cluster: Codes, by: float) -> None:
     """Move the first cluster along the first feature."""
-
-    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
-        X[cluster == 0, 0] += by
-        return X
-
-    return change
+    X[cluster == 0, 0] += by
 
 
-def moved_anywhere(by: float) -> Callable[..., Floats]:
+def moved_anywhere(rng: np.random.Generator, X: Floats, cluster: Codes, by: float) -> None:
     """Move the first cluster in any direction, also onto others."""
-
-    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
-        direction = rng.normal(size=X.shape[1])
-        X[cluster == 0] += by * direction / np.linalg.norm(direction)
-        return X
-
-    return change
+    direction = rng.normal(size=X.shape[1])
+    X[cluster == 0] += by * direction / np.linalg.norm(direction)
 
 
-def appeared(share: float) -> Callable[..., Floats]:
-    """Let points appear where none were."""
-
-    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
-        n = round(share * X.shape[0])
-        X[:n] = AWAY + rng.normal(size=(n, X.shape[1]))
-        return X
-
-    return change
+def appeared(rng: np.random.Generator, X: Floats, cluster: Codes, share: float) -> None:
+    """Move a share of the points to an empty place."""
+    n = round(share * X.shape[0])
+    X[:n] = AWAY + rng.normal(size=(n, X.shape[1]))
 
 
-def resized(share: float) -> Callable[..., Floats]:
-    """Let the first cluster hold this share of the points."""
-
-    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
-        first = rng.random(X.shape[0]) < share
-        other = rng.integers(1, 4, X.shape[0])
-        return CENTERS[np.where(first, 0, other)] + rng.normal(size=X.shape)
-
-    return change
+def resized(rng: np.random.Generator, X: Floats, cluster: Codes, share: float) -> None:
+    """Draw the points anew, with this share in the first cluster."""
+    first = rng.random(X.shape[0]) < share
+    other = rng.integers(1, 4, X.shape[0])
+    X[:] = CENTERS[np.where(first, 0, other)] + rng.normal(size=X.shape)
 
 
-def scaled(factor: float) -> Callable[..., Floats]:
+def scaled(rng: np.random.Generator, X: Floats, cluster: Codes, factor: float) -> None:
     """Multiply the second feature."""
-
-    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
-        X[:, 1] *= factor
-        return X
-
-    return change
+    X[:, 1] *= factor
 
 
-def shifted(by: float) -> Callable[..., Floats]:
+def shifted(rng: np.random.Generator, X: Floats, cluster: Codes, by: float) -> None:
     """Add to the second feature."""
-
-    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
-        X[:, 1] += by
-        return X
-
-    return change
+    X[:, 1] += by
 
 
-def scattered(share: float) -> Callable[..., Floats]:
-    """Scatter some points far and wide."""
-
-    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
-        n = round(share * X.shape[0])
-        X[:n] = rng.uniform(-20.0, 60.0, size=(n, X.shape[1]))
-        return X
-
-    return change
+def scattered(rng: np.random.Generator, X: Floats, cluster: Codes, share: float) -> None:
+    """Scatter a share of the points."""
+    n = round(share * X.shape[0])
+    X[:n] = rng.uniform(-20.0, 60.0, size=(n, X.shape[1]))
 
 
 CHANGES = (
-    *(Happened(f"a cluster moved by {by:g} sd", "moved", moved(by), "cluster") for by in (0.3, 0.5, 1.0, 3.0, 8.0)),
-    *(Happened(f"moved by {by:g} sd in any direction", "moved", moved_anywhere(by), "cluster") for by in (4.0, 8.0)),
-    *(
-        Happened(f"a new cluster, {share:.0%} of the points", "new cluster", appeared(share))
-        for share in (0.02, 0.05, 0.2)
-    ),
-    *(Happened(f"a cluster of 25% is now {share:.0%}", "mix", resized(share), "cluster") for share in (0.3, 0.35, 0.5)),
-    *(Happened(f"a column rose by {by:g} sd", "shifted", shifted(by), "x1") for by in (0.5, 1.0, 3.0, 10.0)),
-    Happened("a cluster of 25% vanished", "vanished", resized(0.0), "cluster"),
-    Happened("6% of the points scattered", "atypical", scattered(0.06)),
-    Happened("cents to dollars", "unit", scaled(0.01), "x1"),
-    Happened("pounds to kilograms", "unit", scaled(0.4536), "x1"),
+    *(Change(f"a cluster moved by {by:g} sd", "moved", moved, by, "cluster") for by in (0.3, 0.5, 1.0, 3.0, 8.0)),
+    *(Change(f"moved by {by:g} sd in any direction", "moved", moved_anywhere, by, "cluster") for by in (4.0, 8.0)),
+    *(Change(f"a new cluster, {x:.0%} of the points", "new cluster", appeared, x) for x in (0.02, 0.05, 0.2)),
+    *(Change(f"a cluster of 25% is now {x:.0%}", "mix", resized, x, "cluster") for x in (0.3, 0.35, 0.5)),
+    *(Change(f"a column rose by {by:g} sd", "shifted", shifted, by, "x1") for by in (0.5, 1.0, 3.0, 10.0)),
+    Change("a cluster of 25% vanished", "vanished", resized, 0.0, "cluster"),
+    Change("6% of the points scattered", "atypical", scattered, 0.06),
+    Change("cents to dollars", "unit", scaled, 0.01, "x1"),
+    Change("pounds to kilograms", "unit", scaled, 0.4536, "x1"),
 )
 
 
-def result(happened: Happened, draws: int, n: int = 1000) -> tuple[int, int, int]:
-    """Return how often anything was found, how often the first finding names it, and how many findings there were."""
+def detections(change: Change, draws: int, n: int = 1000) -> tuple[int, int, int]:
+    """Return the number of draws with a finding, of those whose first finding is right, and of all findings."""
     any_finding = named = findings = 0
     for seed in range(draws):
         rng = np.random.default_rng([13, seed])
@@ -208,15 +174,16 @@ def result(happened: Happened, draws: int, n: int = 1000) -> tuple[int, int, int
         scorer = AffinityScorer(KMeans(4, n_init=2, random_state=seed), influence="within", n_jobs=1).fit(X)
         cluster = scorer.predict(Y)
         first = int(scorer.predict(CENTERS[:1])[0])
-        comparison = compare_periods(scorer, X, happened.change(rng, Y, np.where(cluster == first, 0, 1)))
+        change.apply(rng, Y, np.where(cluster == first, 0, 1), change.amount)
+        comparison = compare_periods(scorer, X, Y)
         any_finding += comparison.drifted
         findings += len(comparison.findings)
         if comparison.findings:
             finding = comparison.findings[0]
             right = {None: True, "cluster": finding.clusters[:1] == (first,)}.get(
-                happened.where, finding.feature == happened.where
+                change.where, finding.feature == change.where
             )
-            named += finding.kind == happened.kind and right
+            named += finding.kind == change.kind and right
     return any_finding, named, findings
 
 
@@ -233,12 +200,12 @@ def main() -> None:
             what = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
             print(f"{world.name:44} {alarms / arguments.draws:12.1%}   {low:5.1%} to {high:5.1%}   {what}", flush=True)
     print(f"\nsomething changed, 1,000 rows then and now{'':9} detected   named correctly   findings")
-    for happened in CHANGES:
-        if arguments.only in happened.name:
+    for change in CHANGES:
+        if arguments.only in change.name:
             draws = max(arguments.draws // 4, 5)
-            number, right, findings = result(happened, draws)
+            number, right, findings = detections(change, draws)
             each = findings / max(number, 1)
-            print(f"{happened.name:44} {number / draws:12.0%}   {right / draws:12.0%}   {each:8.2f}", flush=True)
+            print(f"{change.name:44} {number / draws:12.0%}   {right / draws:12.0%}   {each:8.2f}", flush=True)
 
 
 if __name__ == "__main__":

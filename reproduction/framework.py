@@ -92,7 +92,7 @@ class Section:
     """The outcome of one experiment."""
 
     title: str
-    asks: str
+    method: str
     """What the paper did, and our choices where it does not say how."""
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()

@@ -1,5 +1,5 @@
-"""Do low scores find wrong labels? The parts of ``benchmarks/study.py``, one idea per file.
+"""The parts of ``benchmarks/study.py`` and ``benchmarks/replication.py``.
 
-``_datasets`` gives labeled data, ``_clusterers`` the clusterings to judge, ``_scores`` the scores that judge them,
-``_misassigned`` the truth, ``_store`` the raw results.
+``_datasets`` has the labeled data, ``_clusterers`` the clusterings that are judged, ``_peers`` and ``_scores`` the
+scores that judge them, ``_misassigned`` the wrong labels, and ``_replicates`` independent replicates.
 """

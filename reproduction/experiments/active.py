@@ -38,11 +38,11 @@ def run(setup: Setup) -> Section:
     runs = [_run(data, setup) for data in present]
     return Section(
         title="Active clustering",
-        asks="The paper draws k-means++ centers, scores all points against them, clusters a sample of 2 √n stable and "
-        "unstable points with k-means, and assigns the remaining points to the nearest center. It compares this with "
-        "k-means on all points. It sets the share of stable points by cross-validation without saying of what; "
-        "`ActiveKMeans` uses the share of stable points in the data. LiftEMD uses a Gaussian kernel whose bandwidth is "
-        "the median distance.",
+        method="The paper draws k-means++ centers, scores all points against them, clusters a sample of 2 √n stable "
+        "and unstable points with k-means, and assigns the remaining points to the nearest center. It compares this "
+        "with k-means on all points. It sets the share of stable points by cross-validation without saying of what; "
+        "`ActiveKMeans` uses the share of stable points in the data. LiftEMD uses a Gaussian kernel whose bandwidth "
+        "is the median distance.",
         tables=(
             Table(
                 ("data", "points", "samples: paper", "ours", "stable: paper", "ours", "unstable: paper", "ours"),
@@ -60,8 +60,8 @@ def run(setup: Setup) -> Section:
             *missing,
             "For 500 points, 2 √n is 45; the paper rounds to 50.",
             "k-means recovers the clusters of our 2D5C almost perfectly, so both Rand distances are far below the "
-            "paper's 0.2. Its clusters must overlap more than its figure suggests, or its k-means stopped in a "
-            "worse optimum. See the section on our choices.",
+            "paper's 0.2. Its clusters must overlap more than its figure suggests, or its k-means stopped in a worse "
+            "optimum. See [effects of our choices](#effects-of-our-choices).",
         ),
     )
 

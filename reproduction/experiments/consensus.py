@@ -36,7 +36,7 @@ def run(setup: Setup) -> Section:
     runs = [_run(data, setup) for data in present]
     return Section(
         title="Validating consensus",
-        asks="The paper computes a spatially aware consensus of five clusterings and compares it, and k-means, with "
+        method="The paper computes a spatially aware consensus of five clusterings and compares it, and k-means, with "
         "the reference. It names neither the five clusterers nor the kernel. Ours are k-means and single, average, "
         "complete and Ward linkage, lifted by a Gaussian kernel whose bandwidth is the median distance, with LiftKm "
         "(k-means of the lifts) or LiftHAC (agglomerative). Only k-means depends on the seed.",

@@ -37,11 +37,11 @@ def run(setup: Setup) -> Section:
     points, area = (shares["size"][:, :, what].mean(axis=0) for what in (0, 1))
     return Section(
         title="The density pair",
-        asks="The paper compares the contours of 2D5C-500 with those of 2D5C-2100, whose four corners have 500 "
+        method="The paper compares the contours of 2D5C-500 with those of 2D5C-2100, whose four corners have 500 "
         "points each, in a power diagram weighted by size, and sees fewer unstable regions in the denser one. We "
-        "measure it: the share of unstable points, and of unstable area in the square from -5 to 5. Weights are "
-        "|C|/n as in the paper, or scaled by the mean squared distance within clusters, so that they do not depend "
-        "on units. The region is the same for all.",
+        "measure the share of unstable points, and of unstable area in the square from -5 to 5. Weights are |C|/n as "
+        "in the paper, or scaled by the mean squared distance within clusters, so that they do not depend on units. "
+        "The region is the same for all.",
         pictures=tuple(_picture(setup, data) for data in (load_2d5c(500), load_2d5c(2100))),
         tables=(Table(("weights", "points, 500", "points, 2100", "area, 500", "area, 2100"), rows, "Unstable shares"),),
         findings=(
@@ -58,7 +58,7 @@ def run(setup: Setup) -> Section:
         ),
         remarks=(
             "The share of unstable points falls without weights too: fewer of the points lie near the middle. The "
-            "area, which does not depend on where the points are, shows what the weights alone do.",
+            "area does not depend on the positions of the points, so it shows the effect of the weights alone.",
         ),
     )
 

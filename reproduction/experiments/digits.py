@@ -37,7 +37,7 @@ def run(setup: Setup) -> Section:
     unstable = [float(1.0 - run.result.stable.mean()) for run in runs]
     return Section(
         title="MNIST: the most and the least trusted digits",
-        asks="The paper runs k-means on MNIST and shows, for four digits, one example of high affinity (0.96, 1.0, "
+        method="The paper runs k-means on MNIST and shows, for four digits, one example of high affinity (0.96, 1.0, "
         "1.0, 0.92) and one of low (0.38, 0.46, 0.34, 0.42). It does not say which; we draw the most and the least "
         "trusted 4, 9, 0 and 6 of the first seed. The paper argues by eye; we also count: a label is wrong if the "
         "digit is not the most common of its cluster.",
@@ -55,9 +55,9 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            f"{percent_spread(unstable)} of the points are unstable; the paper reports 17%. The share depends on "
-            "the region in which volume is measured, on which the paper is silent: almost no digit lies in the "
-            "hull of ten means.",
+            f"{percent_spread(unstable)} of the points are unstable; the paper reports 17%. The share depends on the "
+            "region in which volume is measured, which the paper does not state: almost no digit lies in the hull of "
+            "ten means.",
             "The paper sets the score of stable points to 1 but prints 0.96 and 0.92. We show the largest affinity "
             "itself.",
         ),

@@ -96,10 +96,10 @@ def run(setup: Setup) -> Section:
     canvas = draw_stolen_area(first.X[-1], shares, scorer.classes_, scorer.cluster_centers_, *corners)
     return Section(
         title="Affinity is not distance",
-        asks="A point q is equally far from c2 and c3, but c4 is close to c3 and takes influence from it. In 100 "
-        "runs of k-means with random starts, the paper saw q go to c2 in 15 and to c3 in 2. It gives no coordinates "
-        "and no data. Ours are c1 = (0, -2), c2 = (-3, 0), c3 = (3, 0), c4 = (3, 3), q at the origin, and 50 "
-        "points around each center with standard deviation 0.7.",
+        method="A point q is equally far from c2 and c3, but c4 is close to c3 and reduces its influence. In 100 runs "
+        "of k-means with random starts, the paper saw q go to c2 in 15 and to c3 in 2. It gives no coordinates and no "
+        "data. Ours are c1 = (0, -2), c2 = (-3, 0), c3 = (3, 0), c4 = (3, 3), q at the origin, and 50 points around "
+        "each center with standard deviation 0.7.",
         pictures=(
             Picture(
                 setup.save(canvas.figure, "distance"),
@@ -126,11 +126,11 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            "We chose this configuration among six that look like the paper's figure, after seeing where the runs "
-            "put q. Where affinity clearly favors c2 over c3, so do the runs on average; where it does not, or where "
+            "We chose this configuration among six that look like the paper's figure, after seeing where the runs put "
+            "q. Where affinity clearly favors c2 over c3, so do the runs on average; where it does not, or where "
             "clusters overlap widely, they go either way.",
-            "k-means with random starts often merges two clusters and splits another, which is why q moves at all. "
-            "We count q for the center around which most of the other points in its cluster were drawn.",
+            "k-means with random starts often merges two clusters and splits another, which is why q moves at all. We "
+            "count q for the center around which most of the other points in its cluster were drawn.",
             "Most runs give q to c1, the nearest center; the paper does not say where the remaining 83 went.",
         ),
     )

@@ -23,7 +23,8 @@ def run(setup: Setup) -> Section:
     difference = float(np.abs(sampled - scorer.transform(QUERY[None])[0]).max())
     return Section(
         title="Hit-and-run samples",
-        asks="The paper's figure shows samples of a Voronoi cell. Ours are 1,000 of the cell of the section before.",
+        method="The paper's figure shows samples of a Voronoi cell. Ours are 1,000 samples of the cell in the "
+        "previous section.",
         pictures=(
             Picture(setup.save(axes.figure, "hit_and_run"), "1,000 steps of hit-and-run in the territory of one point"),
         ),

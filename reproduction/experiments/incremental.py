@@ -35,11 +35,11 @@ def run(setup: Setup) -> Section:
     first, last = runs[:, 0].mean(axis=0), runs[:, -1].mean(axis=0)
     return Section(
         title="Incremental clustering",
-        asks="MNIST arrives in five batches. Stable points are merged into centroids; unstable points wait and are "
-        "examined again after each batch. After each batch, every digit so far goes to its nearest centroid, "
-        "and that clustering is compared with the reference. The paper does not give the order of the digits; ours is "
-        "random for each seed. `IncrementalKMeans` runs with `max_pending=None`, so any number of rows may wait, as in "
-        "the paper.",
+        method="MNIST arrives in five batches. Stable points are merged into centroids; unstable points wait and are "
+        "examined again after each batch. After each batch, every digit so far goes to its nearest centroid, and that "
+        "clustering is compared with the reference. The paper does not give the order of the digits; ours is random "
+        "for each seed. `IncrementalKMeans` runs with `max_pending=None`, so any number of rows may wait, as in the "
+        "paper.",
         tables=(
             Table(
                 ("batch", "points", "LiftEMD: paper", "ours", "unstable: paper", "ours", "waiting"),
@@ -62,8 +62,8 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            "Our unstable shares are about three times the paper's, as for k-means itself; see the section on "
-            "readings.",
+            "Our unstable shares are about three times the paper's, as for k-means itself; see [the readings of the "
+            "text](#the-share-of-unstable-points-under-eleven-readings-of-the-text).",
             "By default, `IncrementalKMeans` lets at most 2,000 rows wait and merges the surplus into the nearest "
             "clusters; the paper has no such limit.",
         ),

@@ -25,7 +25,7 @@ def run(setup: Setup) -> Section:
     between = scorer.affinity((corners + scorer.cluster_centers_[0]) / 2.0).affinity.max(axis=1)
     return Section(
         title="Five clusters, a contour map and a heat map",
-        asks="The paper draws 2D5C-500, contours of equal affinity, and a gray map in which lower affinity is "
+        method="The paper draws 2D5C-500, contours of equal affinity, and a gray map in which lower affinity is "
         "brighter. The generator of the data is ours: standard normal clusters around (0, 0) and (±3, ±3).",
         pictures=(
             Picture(setup.save(points.figure, "five_clusters"), "2D5C-500 and its Voronoi cells"),

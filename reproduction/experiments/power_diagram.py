@@ -28,7 +28,7 @@ def run(setup: Setup) -> Section:
     wrong = int((scorer.predict(places) != power.argmin(axis=1)).sum())
     return Section(
         title="A power diagram",
-        asks="The paper's figure shows the power diagram of some points with circles for their weights, without "
+        method="The paper's figure shows the power diagram of some points with circles for their weights, without "
         "coordinates. Ours: 12 uniform sites with uniform weights; a circle has radius √w.",
         pictures=(Picture(setup.save(axes.figure, "power_diagram"), "A power diagram; circles have radius √w"),),
         findings=(

@@ -25,12 +25,12 @@ def run(setup: Setup) -> Section:
     listed = ", ".join(f"{slopes[d].mean():.2f}" for d in DIMENSIONS)
     return Section(
         title="Ratios of distances and of volumes",
-        asks="The paper says that on a line affinities equal ratios of distances, and that in d dimensions ratios "
+        method="The paper says that on a line affinities equal ratios of distances, and that in d dimensions ratios "
         "of distances behave like ratios of volumes to the power 1/d. We take 40 sites, uniform in the unit cube, "
         "2,000 queries in its middle, and the exact affinities without a box. On a line the affinity to the left "
-        "neighbor is compared with the distance to the right one over the distance between the two. In d "
-        "dimensions we fit log(affinity to the nearest site / to the second) = s log(distance to the second / to "
-        "the nearest): the paper's sentence says s = d.",
+        "neighbor is compared with the distance to the right one over the distance between the two. In d dimensions "
+        "we fit log(affinity to the nearest site / to the second) = s log(distance to the second / to the nearest): "
+        "the paper's sentence says s = d.",
         tables=(
             Table(
                 ("dimensions d", "slope s", "s / d"),
@@ -49,7 +49,7 @@ def run(setup: Setup) -> Section:
                     Check("minimum of s / d", min(relative), ">=", PROPORTIONAL[0], ".2f"),
                     Check("maximum of s / d", max(relative), "<=", PROPORTIONAL[1], ".2f"),
                 ),
-                f"slopes {listed} in {DIMENSIONS[0]} to {DIMENSIONS[-1]} dimensions, where proportionality asks for d",
+                f"slopes {listed} in {DIMENSIONS[0]} to {DIMENSIONS[-1]} dimensions; proportionality needs d",
             ),
         ),
         remarks=(

@@ -40,12 +40,12 @@ def run(setup: Setup) -> Section:
     farthest = {name: _farthest(each) for name, each in results.items()}
     nearest = min(farthest, key=lambda name: farthest[name])
     return Section(
-        title="The share of unstable points: readings of the text",
-        asks="The paper reports 18, 8, 30 and 17% unstable points of k-means on its four datasets, and does not say "
-        "in which region unbounded cells are measured, how the walk steps, or whether means contain the point. About "
-        "200 readings of its text were tried; none gives the four numbers at once. Here are eleven of them, with the "
-        "AUROC of the largest affinity for wrong labels (a label is wrong if the class is not the most common of its "
-        f"cluster). MNIST: {MOST_ROWS} digits for each seed, the same for all readings.",
+        title="The share of unstable points under eleven readings of the text",
+        method="The paper reports 18, 8, 30 and 17% unstable points of k-means on its four datasets, and does not say "
+        "in which region unbounded cells are measured, how the walk steps, or whether means contain the point. We "
+        "tried about 200 readings of its text, and none gives all four numbers. The table shows eleven of them, with "
+        "the AUROC of the largest affinity for wrong labels (a label is wrong if the class is not the most common of "
+        f"its cluster). For MNIST we use {MOST_ROWS} digits for each seed, the same for all readings.",
         tables=(_table(present, results),),
         findings=(
             Finding(
@@ -123,7 +123,7 @@ def _on_the_walk(present: list[DataSet]) -> list[str]:
             correlation = float(spearmanr(once, again).statistic)
             remarks.append(
                 "In 784 dimensions 1,000 steps are too few: two walks with other random numbers give largest shares "
-                f"with a rank correlation of {correlation:.2f}, so that which digits are unstable is mostly chance."
+                f"with a rank correlation of {correlation:.2f}, so it is mostly chance which digits are unstable."
             )
     return remarks
 

@@ -30,13 +30,13 @@ def run(setup: Setup) -> Section:
     largest = max(abs(true - projected), *differences)
     return Section(
         title="The reduction: projecting on the span of the centers",
-        asks="The paper projects everything on the span of the centers, of at most k - 1 dimensions, and says that "
+        method="The paper projects everything on the span of the centers, of at most k - 1 dimensions, and says that "
         "nothing is lost. That is true of the cells of the centers, and of points in their span. The cell of a point "
-        "off the span does depend on the other dimensions. Centers (±1, 0), a point at (0.5, 2), the square from -3 "
-        f"to 3: its share of the nearer center is {true:.3f}; of the projected point, (0.5, 0), it is {projected:.3f}. "
-        "We project, as the paper does. The table compares this with the unprojected point, in the box of the span "
-        "times the segment off it that reaches the farthest point, for k-means with ten clusters and "
-        f"{MOST_ROWS} random points.",
+        "off the span does depend on the other dimensions. For example, take centers at (±1, 0), a point at (0.5, 2) "
+        f"and the square from -3 to 3. The point's share of the nearer center is {true:.3f}; for the projected point, "
+        f"(0.5, 0), it is {projected:.3f}. We project, as the paper does. The table compares projected and unprojected "
+        f"points, for k-means with ten clusters and {MOST_ROWS} random points. The region of an unprojected point is "
+        "the box of the span times a segment that reaches the farthest point.",
         tables=(
             Table(
                 ("data", "largest difference, mean", "same owner", "rank correlation", "unstable: both", "AUROC: both"),
@@ -54,8 +54,8 @@ def run(setup: Setup) -> Section:
         remarks=(
             *missing,
             *remarks,
-            "We keep projecting: in the cell of the projected point only what tells the clusters apart counts, and "
-            "here its largest affinity finds wrong labels best (AUROC).",
+            "We keep projecting. The cell of the projected point depends only on the directions in which the clusters "
+            "differ, and here its largest affinity ranks wrong labels best (AUROC).",
         ),
     )
 

@@ -25,10 +25,10 @@ def run(setup: Setup) -> Section:
     minimum = min(rejected[20])
     return Section(
         title="Rejection from an enclosing ball",
-        asks="The paper found that in twenty dimensions over 1,000 points are rejected for each good sample, "
-        "without saying of which diagram. Ours: 2 d sites from a standard normal distribution, a query at their "
-        "mean, and the box around the sites. The ball is the smallest around the mean of 2,000 points of the cell "
-        "that contains them all: smaller than any ball that contains the cell, so that the counts are lower bounds.",
+        method="The paper found that in twenty dimensions over 1,000 points are rejected for each good sample, but "
+        "does not say for which diagram. Ours: 2 d sites from a standard normal distribution, a query at their mean, "
+        "and the box around the sites. The ball is the smallest around the mean of 2,000 points of the cell that "
+        "contains all of them. It is smaller than any ball that contains the cell, so the counts are lower bounds.",
         tables=(Table(("dimensions", "rejected per kept point, median over seeds", "minimum"), rows),),
         findings=(
             Finding(
@@ -38,8 +38,8 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            f"Counts stop at {_MAX_DRAWS:,} draws: a larger one means that none or few points were kept. By shared "
-            "samples a query gets about one in k + 1, in any dimension.",
+            f"Counts stop at {_MAX_DRAWS:,} draws: a larger count means that few points or none were kept. With shared "
+            "samples, a query receives about one sample in k + 1, in any dimension.",
             "The farthest of 2,000 points sets the radius, and the volume grows with its twentieth power, so these "
             "counts vary: an earlier run on another machine had a median of 2,044 and a minimum of 1,470 in twenty "
             "dimensions.",

@@ -40,13 +40,13 @@ def run(setup: Setup) -> Section:
     rows = tuple(_row(data, times[data.name], errors.get(data.name)) for data in present)
     return Section(
         title="Running times and error of approximation",
-        asks="The paper reports seconds for the affinities of all points (so its text; its caption says of one "
-        "point) by 1,000 steps of hit-and-run after a burn-in of 1,000, and the error against exact areas and "
-        "volumes in two and three dimensions. We time `affinity(X, centers=C)` with default settings for all "
-        "points, k-means centers given, in processor time of one thread, which other work on the machine does not "
-        "spoil, and repeat the paper's walk on 20 points for each seed for the error. An "
-        "error is the largest difference of a point's k shares to the exact ones; the table shows its root mean "
-        "square and its largest value over points and seeds.",
+        method="The paper reports seconds for the affinities of all points (according to its text; its caption says "
+        "one point) by 1,000 steps of hit-and-run after a burn-in of 1,000, and the error against exact areas and "
+        "volumes in two and three dimensions. We time `affinity(X, centers=C)` with default settings, for all points "
+        "and the centers of k-means, in processor time of one thread, which other work on the machine does not "
+        "disturb. For the error, we repeat the paper's walk on 20 points for each seed. The error of a point is the "
+        "largest difference between its k shares and the exact ones; the table shows the root mean square and the "
+        "maximum over points and seeds.",
         tables=(
             Table(
                 (
@@ -64,8 +64,8 @@ def run(setup: Setup) -> Section:
         findings=tuple(_findings(times, errors)),
         remarks=(
             *missing,
-            "By default, two and three dimensions are measured exactly; the last column is the error of the paper's "
-            "walk, which we would not use there.",
+            "By default, allegiance measures two and three dimensions exactly. The last column is the error of the "
+            "paper's walk.",
             "Successive steps of a walk depend on each other, so 1,000 of them are worth fewer independent samples, "
             "and fewer in three dimensions than in two.",
         ),

@@ -30,12 +30,12 @@ def run(setup: Setup) -> Section:
     difference = float(np.abs(shares - counted).max())
     return Section(
         title="Stolen area",
-        asks="The paper's figure shows a point that takes area from the Voronoi cells of three clusters, without "
+        method="The paper's figure shows a point that takes area from the Voronoi cells of three clusters, without "
         "coordinates. Ours are three centers and one point in a square.",
         pictures=(
             Picture(
                 setup.save(axes.figure, "stolen_area"),
-                "The territory of one point, by whom each part is taken from: "
+                "The territory of one point; its parts from the three cells are "
                 + ", ".join(f"{share:.1%}" for share in shares),
             ),
         ),
@@ -43,7 +43,7 @@ def run(setup: Setup) -> Section:
             Finding(
                 "Affinities are the shares of stolen area",
                 (Check("largest difference", difference, "<", 2e-3, ".0e"),),
-                "against counting a grid of 1,000 x 1,000 places",
+                "compared with counts on a grid of 1,000 x 1,000 places",
             ),
         ),
     )

@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 
 from quality._case import RUNS, Case
-from quality._cell import Cell, measured_cells
+from quality._cell import measured_cells
 from quality._clusterers import CLUSTERERS, Clustering, k_means
 from quality._datasets import MOST_COLUMNS, MOST_ROWS, LabeledSet, Sample, all_sets, blobs
 from quality._misassigned import by_majority, by_matching
@@ -20,7 +20,7 @@ from quality._resampling import (
     prediction_strength,
 )
 from quality._scores import SCORES, all_scores, whitened
-from quality._store import Store
+from study import KEY, write_rows
 
 
 def set_named(name, folder=None):
@@ -204,24 +204,16 @@ def test_every_score_is_computed_for_every_clusterer(rng, clusterer):
     assert set(all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared))) == set(SCORES)
 
 
-def make_cell(name="iris", clusterer="ward", seed=0, auroc=0.75):
-    key = {"set": name, "clusterer": clusterer, "seed": seed}
-    about = {**key, "kind": "real", "rows": 10, "columns": 2, "clusters": 3, "wrong": 0.2, "unmatched": 0.25}
-    about |= {"seconds": 1.5}
-    scores = [{**key, "score": score, "auroc": auroc} for score in ("a", "b")]
-    return Cell(about, scores)
+def test_rows_that_are_not_measured_again_are_kept(tmp_path):
+    def row(seed, auroc):
+        return {"set": "iris", "clusterer": "ward", "seed": seed, "auroc": auroc}
 
-
-def test_scores_without_their_cell_are_dropped(tmp_path):
-    store = Store(tmp_path, "quality")
-    store.append(make_cell(seed=0))
-    kept = store.cells_path.read_text()
-    store.append(make_cell(seed=1))
-    store.cells_path.write_text(kept)  # as if the run had been stopped between the two files
-    store.append(make_cell(seed=2))
-    store.tidy()
-    assert store.finished() == {("iris", "ward", 0), ("iris", "ward", 2)}
-    assert [row.split(",")[2] for row in store.scores_path.read_text().splitlines()] == ["seed", "0", "0", "2", "2"]
+    path = tmp_path / "cells.csv"
+    write_rows(path, KEY, [row(2, 0.5), row(0, 0.5)], fresh=False)
+    write_rows(path, KEY, [row(1, 0.75), row(2, 0.75)], fresh=False)
+    assert path.read_text().splitlines()[1:] == ["iris,ward,0,0.5000", "iris,ward,1,0.7500", "iris,ward,2,0.7500"]
+    write_rows(path, KEY, [row(3, 0.5)], fresh=True)
+    assert len(path.read_text().splitlines()) == 2
 
 
 def test_a_clustering_without_mistakes_has_nothing_to_find(rng):

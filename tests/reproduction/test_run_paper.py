@@ -31,7 +31,7 @@ class Experiment:
         (setup.pictures / "made_up.png").write_bytes(b"\x89PNG made up")
         return Section(
             title=self.title,
-            asks="What the paper did.",
+            method="What the paper did.",
             tables=(Table(("paper", "ours"), (("1 | 2", f"{setup.n_seeds} seeds"),), "a caption"),),
             pictures=(Picture("made_up.png", "a picture"),),
             findings=(

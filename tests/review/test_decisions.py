@@ -1,6 +1,8 @@
 """Decisions: read from everywhere, applied to labels, and kept in a log that survives a kill."""
 
 import json
+import os
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -178,3 +180,27 @@ def test_a_log_that_changes_under_the_server_is_an_error(change, log):
 def test_a_log_in_use_is_refused(log):
     with pytest.raises(ValueError, match="in use by another server"):
         DecisionLog(log.path, labels_of())
+
+
+def test_a_log_in_use_is_refused_on_windows(tmp_path, monkeypatch):
+    """An imitation of msvcrt, whose locks keep every other descriptor from a byte of a file."""
+    locks = {}
+
+    def locking(descriptor, mode, n_bytes):
+        byte = os.fstat(descriptor).st_ino, os.lseek(descriptor, 0, os.SEEK_CUR), n_bytes
+        if locks.setdefault(byte, descriptor) != descriptor:
+            raise PermissionError(13, "Permission denied")
+        if mode == "unlock":
+            del locks[byte]
+
+    imitation = SimpleNamespace(locking=locking, LK_NBLCK="lock", LK_UNLCK="unlock")
+    monkeypatch.setattr("allegiance.io.files.sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr("allegiance.io.files.msvcrt", imitation, raising=False)
+    for _ in range(2):
+        log = DecisionLog(tmp_path / "decisions.jsonl", labels_of())
+        with pytest.raises(ValueError, match="in use by another server"):
+            DecisionLog(log.path, labels_of())
+        log.decide(1, "keep")
+        log.close()
+    assert not locks
+    assert log.path.read_bytes().count(b"\n") == 2

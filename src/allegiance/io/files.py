@@ -6,16 +6,17 @@ import errno
 import os
 import re
 import secrets
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-try:
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # Windows has no locks of this kind.
-    fcntl = None  # type: ignore[assignment]
 
 #: Errors of a full disk, an exhausted quota and a file-size limit.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -24,6 +25,8 @@ TEMPORARY = ".allegiance-"
 #: Stores in which an uploaded file appears only when it is complete.
 _ATOMIC_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory")
 _MAX_NAME_BYTES = 200
+#: Position of the byte that a lock covers on Windows. Nobody can read a locked byte there, so it is beyond the content.
+_LOCKED_BYTE = 2**30
 
 
 class TableError(ValueError):
@@ -267,11 +270,13 @@ def lock(descriptor: int) -> bool | None:
 
     The lock ends with the process. Forked children share it.
     """
-    if fcntl is None:
-        return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if sys.platform == "win32":
+            os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
         return False
     except OSError:
         return None
@@ -280,8 +285,11 @@ def lock(descriptor: int) -> bool | None:
 
 def close_locked(descriptor: int) -> None:
     """Release the lock of a descriptor, also in forked children, and close it."""
-    if fcntl is not None:
-        with suppress(OSError):
+    with suppress(OSError):
+        if sys.platform == "win32":
+            os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+        else:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 

@@ -706,7 +706,8 @@ class _Column:
     def _read(self, texts: Any, first: int) -> None:
         """Parse trimmed texts with all remaining readings."""
         words = missing_words(texts, self._words)
-        values = pc.if_else(words, None, texts)
+        # Up to version 22, pyarrow's if_else corrupts the texts of a sliced array.
+        values = pc.replace_with_mask(texts, words, pa.scalar(None, texts.type))
         if values.null_count < len(values):
             self._leading_zeros = self._leading_zeros or has_leading_zeros(values)
             self._first = self._first or values.drop_null()[0].as_py()

@@ -216,7 +216,9 @@ class DecisionLog:
         self.path = Path(path)
         self._labels = labels
         self._classes = {label_text(label) for label in (labels.values() if classes is None else classes)}
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        # Without O_BINARY, Windows writes two characters for the end of a line.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(self.path, flags, 0o666)
         self.names: dict[str, str] = {}
         """User-defined cluster names by label as text."""
         try:
