@@ -49,7 +49,7 @@ def affinity(
         What closeness means, and how important the clusters are. See :class:`AffinityScorer`; the paper's affinity is
         ``influence="euclidean"``.
     representative, domain, engine, eps
-        The representatives of clusters, and how volume is measured. See :class:`AffinityScorer`.
+        Which point represents a cluster, and how volume is measured. See :class:`AffinityScorer`.
     calibration
         How trust is calibrated; None for no trust. See :func:`trust`.
     n_jobs, random_state, verbose
@@ -143,13 +143,13 @@ def trust(
         (n,) group of each row, such as a patient, a batch or a user. Whole groups are sampled, so that trust is the
         probability that a label holds up in new groups.
     sample_weight
-        (n,) weights of the rows, for clusterers that take them.
+        (n,) weights of the rows, for clusterers that accept them.
     centers
         (k, d) representatives, with or without labels.
     influence, weights, representative, domain, engine, eps
         As in :func:`affinity`.
     n_resamples
-        Number of subsamples to cluster. By default 20, or more where the Monte Carlo error requires it: see
+        Number of subsamples to cluster. By default 20, or more if the Monte Carlo error is large: see
         :class:`Calibration`.
     n_jobs, random_state, verbose
         As in :class:`AffinityScorer`.

@@ -60,14 +60,14 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         "rbf"; or an object of ``allegiance.influence``. "within" needs labels: with ``centers`` alone, points begin
         with the label of the nearest center by Euclidean distance.
     weights
-        Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
-        per volume of spread; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
+        Importance of the clusters: None for equal weights; "size", their share of the points; "density", their share of
+        points per volume; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
         squared distance.
     representative
         The point that represents a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its
         points).
     domain
-        Where volume is measured: "box" around the data, "ball" around the representatives, "space", all of it; or an
+        Where volume is measured: "box" around the data, "ball" around the representatives, "space" for all of it, or an
         object of ``allegiance.domains``.
     engine
         How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or an object of
@@ -92,11 +92,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     classes_
         (k,) label of each cluster, sorted as by ``numpy.unique``: the columns of :meth:`transform`.
     cluster_centers_
-        (k, d) representatives of the clusters, in the columns that ``preparation_`` makes; missing for kernels.
+        (k, d) representatives of the clusters, in the columns after ``preparation_``; missing for kernels.
     estimator_
-        The fitted clusterer, if there is an ``estimator``.
+        The fitted clusterer, if there is one.
     preparation_
-        The fitted transformers that X passes before it is scored, as one pipeline; None if there are none.
+        The fitted transformers that are applied to X before scoring, as one pipeline; None if there are none.
     fitted_
         All that scoring needs, for other parts of the package.
     n_features_in_
@@ -226,12 +226,12 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
         weights = None if specification.calibration is None else specification.calibration.sample_weight
         if has_pipeline(self.estimator):
-            # The first transformer checks the contents of columns, which may be texts.
+            # What columns hold is for the first transformer to judge: names and texts may be right.
             check_table(self, X)
             self.estimator_ = fit_clusterer(estimator, X, routed.estimator.fit, weights)
         else:
             rows = check_rows(self, X, reset=True)
-            # Unchanged: with the names of their columns, and before the influence prepares them.
+            # As they came: with the names of their columns, and without what the influence adds.
             table = X if hasattr(X, "columns") else rows
             self.estimator_ = fit_clusterer(estimator, table, routed.estimator.fit, weights)
         unwrapped = unwrap_estimator(self.estimator_)
@@ -383,7 +383,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """Score Arrow data, such as batches from Spark, DuckDB or Polars. ``docs/distributed.md`` has examples.
 
         Nothing is kept between calls, several threads may call it at once, and the scores equal those of
-        :meth:`affinity` to the last bit for any batches. Needs the extra ``io``.
+        :meth:`affinity` to the last bit, whatever the batches. Needs the extra ``io``.
 
         Parameters
         ----------
@@ -433,7 +433,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return profile_rows(self.fitted_, X, start=start)
 
     def prepare(self) -> Self:
-        """Compile and compute everything that the scorer needs, so that the first requests of a service are fast.
+        """Compile and compute what the scorer needs, so that the first requests of a service do not wait for it.
 
         Points between the representatives are scored, one by one and together. Kernels without representatives in the
         space of X only have their engine built.
@@ -517,7 +517,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return router
 
     def _html_repr(self) -> str:
-        """Return scikit-learn's diagram and, once fitted, a summary of the scorer, for notebooks."""
+        """Return scikit-learn's diagram and, once fitted, what was fitted: for notebooks."""
         diagram: str = estimator_html_repr(self)
         return diagram + fitted_html(self.fitted_) if hasattr(self, "fitted_") else diagram
 

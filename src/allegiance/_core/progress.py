@@ -41,7 +41,8 @@ class Progress(NamedTuple):
         total = "" if self.total is None else f" of {self.total:,}"
         left = self.seconds_left
         ending = f", {tqdm.format_interval(left)} left" if left else ""
-        return f"{self.rows:,}{total} {self.unit}, {self.rate:,.0f} {self.unit}/s{ending}"
+        rate = f"{self.rate:,.0f}" if self.rate >= 10 else f"{self.rate:.2g}"
+        return f"{self.rows:,}{total} {self.unit}, {rate} {self.unit}/s{ending}"
 
 
 @contextmanager

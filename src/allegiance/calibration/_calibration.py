@@ -31,12 +31,12 @@ class Calibration(Parameters):
     Parameters
     ----------
     n_resamples
-        Number of subsamples to cluster, at least 2. By default 20, and as many more (at most 400) as it takes to bring
-        the Monte Carlo error of replication below 0.005, as far as the size of the data allows.
+        Number of subsamples to cluster, at least 2. By default 20 to 400, enough for a Monte Carlo error of
+        replication below 0.005 if the size of the data allows.
     clusterer
         The clusterer that made the labels: an estimator, a pipeline that ends in one, or a function from X to labels,
-        for X as the user passes it. It is cloned for each subsample. By default it is the estimator that was fitted;
-        if there are only labels, the stand-in that best reproduces them.
+        for X as you pass it. It is cloned for each subsample. By default it is the fitted estimator or, if there are
+        only labels, the stand-in that best reproduces them.
     rows_per_subsample
         Largest subsample size. By default 1,500, or 25 per cluster if that is more, or 10,000 for density and graph
         clusterers.

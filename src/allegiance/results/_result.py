@@ -134,7 +134,7 @@ class AffinityResult(CardMixin):
     standard_error
         Standard error of each affinity, 0 where it is exact. A 95% interval is 1.96 standard errors to each side.
     label
-        (n,) the label that the clustering gave; -1 is noise.
+        (n,) the label from the clustering; -1 is noise.
     classes
         (k,) the label of each cluster, sorted; without ``top`` these are the columns of ``affinity``.
     clusters
@@ -208,7 +208,7 @@ class AffinityResult(CardMixin):
 
     @property
     def rival(self) -> AnyArray:
-        """(n,) label of the cluster, other than the point's own, with the largest affinity; for noise, of any."""
+        """(n,) label of the cluster, besides the point's own, with the largest affinity."""
         return self.classes[self._ranks.rival]
 
     @property
@@ -544,7 +544,7 @@ class AffinityResult(CardMixin):
         X
             (n, d) the data that was clustered, as in :meth:`report`.
         log
-            The file that decisions are appended to.
+            The file to which decisions are appended.
         host, port, allow_hosts, open_browser
             As in :func:`allegiance.review.serve`.
         data, ids, texts, images, map, feature_names, describe_by, row_numbers, names, title, drivers, notes, provenance
@@ -560,9 +560,9 @@ class AffinityResult(CardMixin):
         )  # fmt: skip
 
     def audit_sample(self, n: int = 60, *, random: float = 0.5, random_state: Any = 0) -> AuditSample:
-        """Choose labels for a person to check: some at random, the others by review priority.
+        """Choose labels for a person to check: some at random, the remaining ones by review priority.
 
-        Only labels drawn at random are representative. Among those with a high review priority, more are wrong.
+        Only labels drawn at random are representative. Those with a high review priority are wrong more often.
 
         Parameters
         ----------
@@ -584,8 +584,7 @@ class AffinityResult(CardMixin):
             The result of :meth:`audit_sample`. Rows that you choose yourself count as known labels, but they are not
             representative.
         right
-            (m,) whether each label is right, as truth values; or the labels that would be right. None or NaN where
-            there is no answer.
+            (m,) True or False for each label, or the right labels. None or NaN where there is no answer.
         """
         estimate = audit(rows, right, label=self.label, codes=self._codes, classes=self.classes, ranking=self._ranking)
         return replace(estimate, result=replace(self, _audited=estimate.trust))
