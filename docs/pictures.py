@@ -38,6 +38,7 @@ from allegiance.displays import (
     GalleryDisplay,
     StabilityCurveDisplay,
 )
+from allegiance.domains import Polytope
 
 #: Four corners and a center, as in the paper's figures.
 CENTERS = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0], [3.0, 3.0]])
@@ -131,6 +132,41 @@ def two_samples() -> _Picture:
     return _Picture(figure)
 
 
+def territory(sites: list[list[float]], query: list[float], reach: float) -> _Picture:
+    """Draw the territory of one point in a square around the origin, colored by the cluster each part is taken from."""
+    centers, colors = np.array(sites), np.array(mpl.color_sequences["tab10"][: len(sites)])
+    square = Polytope.box([-reach, -reach], [reach, reach])
+    scorer = AffinityScorer(centers=centers, domain=square, engine="exact", influence="euclidean").fit(centers)
+    axis = np.linspace(-reach, reach, 801)
+    places = np.stack(np.meshgrid(axis, axis), axis=-1)
+    distance = np.linalg.norm(places[..., None, :] - centers, axis=-1)
+    taken = np.linalg.norm(places - query, axis=-1) < distance.min(axis=-1)
+    figure, ax = plt.subplots(figsize=(5.4, 5.4), layout="constrained")
+    owner = distance.argmin(axis=-1)
+    pixels = np.concatenate([colors[owner], np.where(taken, 0.8, 0.2)[..., None]], axis=-1)
+    ax.imshow(pixels, origin="lower", extent=(-reach, reach, -reach, reach))
+    ink = plt.rcParams["text.color"]
+    ax.contour(axis, axis, owner, levels=np.arange(len(sites) - 1) + 0.5, colors=ink, linewidths=0.8)
+    ax.scatter(*centers.T, marker="x", color=ink)
+    ax.scatter(*query, marker="*", s=130, color=ink)
+    for number, (center, share) in enumerate(zip(centers, scorer.transform([query])[0], strict=True), 1):
+        text = f"c{number}: {share:.0%}"
+        ax.annotate(text, center, (0, 8), textcoords="offset points", ha="center", fontweight="bold")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return _Picture(figure)
+
+
+def affinity_of_a_point() -> _Picture:
+    """Draw what a point between three clusters takes from each."""
+    return territory([[-3, -3], [3, -2], [-0.5, 3]], [-0.4, -0.8], 5)
+
+
+def affinity_is_not_distance() -> _Picture:
+    """Draw what a point takes from four clusters, as in ``examples/affinity_is_not_distance.py``."""
+    return territory([[0, -2], [-3, 0], [3, 0], [3, 3]], [0, 0], 6)
+
+
 PICTURES: dict[str, Callable[[], object]] = {
     "map_contour": contour_map,
     "map_heat": heat_map,
@@ -141,6 +177,8 @@ PICTURES: dict[str, Callable[[], object]] = {
     "gallery_images": gallery,
     "two_samples": two_samples,
     "stability_curve": curve,
+    "affinity": affinity_of_a_point,
+    "affinity_is_not_distance": affinity_is_not_distance,
 }
 
 
@@ -204,21 +242,21 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
         wine = load_wine(as_frame=True).data
         wine = (wine - wine.mean()) / wine.std()
         html = trust(wine, KMeans(3, n_init=10, random_state=0).fit_predict(wine))._repr_html_()
-        style = "display: inline-block; padding: 8px; font-family: sans-serif"
-        card.write_text(f"<div id=card style='{style}'>{html}</div>", encoding="utf-8")
-        driver.get(card.as_uri())
+        style = "color-scheme: light dark; background: Canvas; color: CanvasText"
+        style += "; display: inline-block; padding: 8px; font-family: sans-serif"
+        card.write_text(f"<!doctype html><div id=card style='{style}'>{html}</div>", encoding="utf-8")
         driver.set_window_size(840, 1200)
-        driver.find_element(By.ID, "card").screenshot(str(folder / "card.png"))
-        reduce_colors(folder / "card.png")
+        for theme, ending in THEMES.items():
+            show(driver, card, theme)
+            driver.find_element(By.ID, "card").screenshot(str(folder / f"card{ending}.png"))
+            reduce_colors(folder / f"card{ending}.png")
         page = Path(temporary) / "report.html"
         command = [sys.executable, "-m", "allegiance", "score", str(table), "--clusters", str(clusters)]
         subprocess.run([*command, "--report", str(page)], check=True)
         for (name, (width, height, target)), (theme, ending) in product(SCREENS.items(), THEMES.items()):
             size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            features = [{"name": "prefers-color-scheme", "value": theme}]
-            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-            driver.get(page.as_uri())
+            show(driver, page, theme)
             ready = "return document.documentElement.dataset.ready === 'true'"
             WebDriverWait(driver, 60).until(lambda driver, ready=ready: driver.execute_script(ready))
             if target is not None:
@@ -226,6 +264,13 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
             driver.execute_async_script("setTimeout(arguments[0], 500)")
             driver.save_screenshot(str(folder / f"{name}{ending}.png"))
             reduce_colors(folder / f"{name}{ending}.png")
+
+
+def show(driver: Any, page: Path, theme: str) -> None:
+    """Open a page in the light or the dark theme."""
+    features = [{"name": "prefers-color-scheme", "value": theme}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    driver.get(page.as_uri())
 
 
 def reduce_colors(path: Path) -> None:

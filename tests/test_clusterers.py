@@ -12,7 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance.clusterers import BregmanKMeans
-from allegiance.influence import DIVERGENCES, KL, Bregman, ItakuraSaito, Within
+from allegiance.influence import KL, Bregman, ItakuraSaito, Within
+from reference.divergences import DIVERGENCES
 from scenes import QUARTIC
 
 SQUARES = Bregman(lambda Y: (Y * Y).sum(axis=1), lambda Y: 2 * Y, lambda G: G / 2)

@@ -125,7 +125,8 @@ class TestKinds:
         ids=["changed", "rounded", "single precision"],
     )
     def test_a_constant_column(self, then, now, kinds):
-        (january, _), (february, _) = draw(0), draw(1)
+        # With few rows, means move by chance, and differences that are only rounding must not make this significant.
+        (january, _), (february, _) = (draw(seed, n=800 if kinds else 160) for seed in range(2))
         january["version"], february["version"] = then, now
         scorer = kmeans_scorer(influence="within" if kinds else "euclidean").fit(january)
         findings = compare_periods(scorer, january, february).findings

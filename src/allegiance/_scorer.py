@@ -213,7 +213,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return the scorer's checked rows in the space of the clusterer of the labels, if known, and its columns."""
         clusterer = None if specification.calibration is None else specification.calibration.clusterer
-        if self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
+        if clusterer is None or self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
             return check_rows(self, X, reset=True), Columns.of(self)
         check_table(self, X)
         columns = Columns.of(self, fit_preparation(clusterer, X))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from ._core.validation import (
     require,
     row_dots,
 )
-from .influence import DIVERGENCES, INFLUENCES, KL, BregmanDivergence, BregmanInfluence, Influence, ItakuraSaito
+from .influence import INFLUENCES, KL, BregmanInfluence, ItakuraSaito
 
 __all__ = ["BregmanKMeans", "Leiden", "Louvain"]
 
@@ -87,7 +88,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self,
         n_clusters: int = 8,
         *,
-        influence: str | Influence = "kl",
+        influence: str | BregmanInfluence = "kl",
         init: Any = "k-means++",
         n_init: int = 5,
         max_iter: int = 300,
@@ -114,16 +115,16 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         sample_weight
             (n,) weights, not negative: a weight of 2 counts as two equal rows.
         """
-        influence, divergence = self._resolved()
+        influence = self._resolved()
         points = self._points(X, influence, reset=True)
-        divergence.check(points.shape[1])
-        lloyd = Lloyd(self, points, sample_weight, divergence)
+        influence.check_functions(points.shape[1])
+        lloyd = Lloyd(self, points, sample_weight, influence)
         best = self._cluster(lloyd, influence)
-        warn_if_empty(best.n_found, lloyd.n_clusters, stacklevel=2)
-        centers = lloyd.means(best.codes, np.arange(best.n_found))
+        warn_if_empty(best.n_filled, lloyd.n_clusters, stacklevel=2)
+        centers = lloyd.means(best.codes, np.arange(best.n_filled))
         # Clusters without members have the first center, which is the nearest one before them.
         numbers = np.arange(lloyd.n_clusters)
-        self.cluster_centers_ = influence.restore(centers[np.where(numbers < best.n_found, numbers, 0)])
+        self.cluster_centers_ = influence.restore(centers[np.where(numbers < best.n_filled, numbers, 0)])
         self.labels_, self.inertia_, self.n_iter_ = best.labels.astype(np.int32), best.inertia, best.n_iter
         self._n_features_out = lloyd.n_clusters
         return self
@@ -135,9 +136,9 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def transform(self, X: Any) -> FloatArray:
         """Return the divergences (n, n_clusters) of rows from centers."""
         check_is_fitted(self)
-        influence, divergence = self._resolved()
+        influence = self._resolved()
         points = self._points(X, influence, reset=False)
-        return divergence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
+        return influence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the inertia of X."""
@@ -152,17 +153,17 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         tags.input_tags.positive_only = named or isinstance(self.influence, KL | ItakuraSaito)
         return tags
 
-    def _resolved(self) -> tuple[Influence, BregmanDivergence]:
-        """Return the influence of the clusterer and its divergence."""
+    def _resolved(self) -> BregmanInfluence:
+        """Return the divergence of the clusterer."""
         influence = INFLUENCES.resolve(self.influence)
         if isinstance(influence, BregmanInfluence):
-            return influence, influence.divergence
+            return influence
         raise ValueError(
-            f"influence of BregmanKMeans must be one of {', '.join(map(repr, DIVERGENCES))}, or a Bregman object, got "
+            "influence of BregmanKMeans must be one of 'kl', 'itakura-saito', 'logistic', or a Bregman object, got "
             f"{self.influence!r}."
         )
 
-    def _points(self, X: Any, influence: Influence, *, reset: bool) -> FloatArray:
+    def _points(self, X: Any, influence: BregmanInfluence, *, reset: bool) -> FloatArray:
         """Return X as the clusterer's divergence needs it: float64, smoothed, inside the domain."""
         rows = check_rows(self, X, reset=reset)
         if is_sparse(rows):
@@ -175,7 +176,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         prepared: FloatArray = influence.prepare(points)
         return prepared
 
-    def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:
+    def _cluster(self, lloyd: Lloyd, influence: BregmanInfluence) -> Clustering:
         """Start Lloyd's algorithm from seeds, or from the centers in ``init``."""
         if isinstance(self.init, str):
             if self.init != "k-means++":
@@ -199,7 +200,7 @@ class Clustering(NamedTuple):
     """(n,) number of the nearest mean of each row."""
     codes: IntArray
     """(n,) the clusters whose means these are; those with members come first."""
-    n_found: int
+    n_filled: int
     """The number of clusters with members."""
     inertia: float
     """Weighted sum of the divergences of rows from their nearest means."""
@@ -213,7 +214,7 @@ class Lloyd:
     term is computed once, and the rest is one matrix product.
     """
 
-    def __init__(self, model: BregmanKMeans, X: FloatArray, sample_weight: Any, divergence: BregmanDivergence) -> None:
+    def __init__(self, model: BregmanKMeans, X: FloatArray, sample_weight: Any, divergence: BregmanInfluence) -> None:
         self.n_clusters = check_count(model.n_clusters, "n_clusters")
         self.n_init = check_count(model.n_init, "n_init")
         self.max_iter = check_count(model.max_iter, "max_iter")
@@ -307,10 +308,10 @@ def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
     return rows
 
 
-def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
+def warn_if_empty(n_filled: int, n_clusters: int, *, stacklevel: int) -> None:
     """Warn if some clusters of k-means have no points."""
-    if n_found < n_clusters:
-        message = f"only {n_found} of n_clusters={n_clusters} clusters have points: are there duplicates in X?"
+    if n_filled < n_clusters:
+        message = f"only {n_filled} of n_clusters={n_clusters} clusters have points: are there duplicates in X?"
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
@@ -391,7 +392,14 @@ class Leiden(ClusterMixin, BaseEstimator):
         pairs = np.column_stack([graph.row[kept], graph.col[kept]])
         with _IGRAPH_LOCK:
             try:
-                igraph.set_random_number_generator(_IgraphRandom(self.random_state))
+                state = np.random.RandomState(self.random_state)
+                numbers = SimpleNamespace(  # as scanpy draws them
+                    getrandbits=lambda k: int(state.tomaxint()) & ((1 << k) - 1),
+                    randint=lambda a, b: int(state.randint(a, b + 1)),
+                    random=state.random_sample,
+                    gauss=state.normal,
+                )
+                igraph.set_random_number_generator(numbers)
                 edges = igraph.Graph(n=graph.shape[0], edges=pairs), graph.data[kept].astype(np.float64)
                 self.labels_: IntArray = np.array(self._partition(*edges).membership, dtype=np.int64)
             finally:
@@ -450,26 +458,3 @@ class Louvain(Leiden):
 
 #: igraph has one random generator for the whole process.
 _IGRAPH_LOCK = Lock()
-
-
-class _IgraphRandom:
-    """The random numbers that igraph draws in scanpy."""
-
-    def __init__(self, seed: int) -> None:
-        self.state = np.random.RandomState(seed)
-
-    def getrandbits(self, k: int) -> int:
-        """Return a random integer of k bits for igraph."""
-        return int(self.state.tomaxint()) & ((1 << k) - 1)
-
-    def randint(self, a: int, b: int) -> int:
-        """Return a random integer from a to b for igraph."""
-        return int(self.state.randint(a, b + 1))
-
-    def random(self) -> float:
-        """Return a random number in [0, 1) for igraph."""
-        return float(self.state.random_sample())
-
-    def gauss(self, mu: float, sigma: float) -> float:
-        """Return a normal random number for igraph."""
-        return float(self.state.normal(mu, sigma))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -133,12 +134,12 @@ class Region:
         scale = np.full(center.size, size if size > 0 else 1.0)
         return cls(name, center, scale, np.inf, np.inf, *_no_walls(center.size))
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        """The number of coordinates."""
+        """The number of coordinates of the region."""
         return self.center.size
 
-    @property
+    @cached_property
     def bounded(self) -> bool:
         """Whether the region is not the whole space."""
         return bool(np.isfinite(self.half_width) or np.isfinite(self.radius) or self.walls.shape[0])
@@ -157,7 +158,7 @@ class Region:
         return np.vstack([cube, self.walls]), np.concatenate([offsets, self.wall_offsets])
 
     def contains(self, z: FloatArray) -> BoolArray:
-        """Tell which rows of ``z`` (n, r) lie strictly inside the region."""
+        """Return which rows of ``z`` (n, r) lie strictly inside the region."""
         inside = np.asarray((np.abs(z) < self.half_width).all(axis=1))
         if np.isfinite(self.radius):
             inside &= (z * z).sum(axis=1) < self.radius**2
@@ -177,7 +178,12 @@ class Region:
             n_inside += parts[-1].shape[0]
             n_draws += z.shape[0]
             if n_inside < n_draws * _MIN_ACCEPTANCE:
-                return self._sample_by_walk(n, rng)
+                if self.polyhedral:
+                    halfspaces, thin = self.halfspaces(), 2 * self.dim**2
+                    return sample_polytope(*halfspaces, n, thin=thin, directions="coordinate", random_state=rng)
+                raise ValueError(
+                    f"domain={self.name!r} lies almost entirely outside the domain of the divergence: use domain='box'."
+                )
         return np.concatenate(parts)[:n]
 
     def sample_columns(self, n: int, rng: np.random.Generator) -> AnyArray:
@@ -201,14 +207,6 @@ class Region:
         if r * n % 2 or rng.bit_generator.state["has_uint32"]:
             return 2.0 * rng.random((r, n), dtype=np.float32).T - 1.0
         return _uniform((r, n), rng, drop=8).T
-
-    def _sample_by_walk(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw in a region so thin that points of the cube around it hardly ever hit it."""
-        if not self.polyhedral:
-            raise ValueError(
-                f"domain={self.name!r} lies almost entirely outside the domain of the divergence: use domain='box'."
-            )
-        return sample_polytope(*self.halfspaces(), n, thin=2 * self.dim**2, directions="coordinate", random_state=rng)
 
 
 def _uniform(shape: tuple[int, int], rng: np.random.Generator, *, drop: int) -> AnyArray:

@@ -29,7 +29,7 @@ from allegiance._core.validation import (
     is_sparse,
 )
 from allegiance.calibration import RowSample
-from allegiance.fitting import Fitted, PreparedInput
+from allegiance.fitting import Fitted
 from allegiance.influence import Kernel
 from allegiance.notebook import Card, CardMixin, count
 from allegiance.results import ATYPICAL, AffinityResult, FrameLike, count_by_cluster, distance_and_closeness
@@ -60,9 +60,6 @@ _LARGE_SHIFT, _SHIFT_SHARE = 0.5, 0.75
 #: A group of atypical points: radius in standard deviations, minimum number of sampled points, and minimum share.
 _GROUP_RADIUS, _GROUP_POINTS, _GROUP_SHARE = 1.5, 10, 0.15
 _MAX_CLUSTERS = 20
-
-
-# The profile of a period.
 
 
 @stored(
@@ -167,22 +164,27 @@ def profile_rows(
         raise ValueError("comparing periods needs points, but influence='precomputed' has only their kernel values.")
     if fitted.members is None:
         raise ValueError("comparing periods needs member distances, which this scorer does not have: fit it again.")
+    members, settings = fitted.members.value, fitted.specification.settings
     if result is None:
-        codes, typicality = _typicality(fitted, fitted.prepare_input(X, named=features is None))
+        points = fitted.prepare_input(X, named=features is None)
+        located = fitted.locate(points.rows)
+        codes = fitted.codes_of(points, located)
+        distance, _ = distance_and_closeness(fitted.diagram, located, codes, settings.threads)
+        typicality = members.typicality(codes, distance)
     else:
         codes, typicality = result._codes, result.typicality
     if features is None:
-        columns, known = fitted.columns, fitted.columns.known_names
-        features = _numbers(X, known) if columns.preparation is not None else columns.check(X)
-        names = [f"x{i}" for i in range(features.shape[1])] if known is None else list(known)
+        columns, names_of_fit = fitted.columns, fitted.columns.known_names
+        features = _numbers(X, names_of_fit) if columns.preparation is not None else columns.check(X)
+        names = [f"x{i}" for i in range(features.shape[1])] if names_of_fit is None else list(names_of_fit)
     if features.shape[1] > _MAX_FEATURES:
         features, names, dates = features[:, :0], [], None
     # In clusters of fewer than 100 members, a point is atypical if it lies farther out than every member.
-    limit = np.maximum(ATYPICAL, 1.5 / (1.0 + _member_counts(fitted)))
+    limit = np.maximum(ATYPICAL, 1.5 / (1.0 + np.diff(members.starts)))
     with np.errstate(invalid="ignore"):
         # Nothing is atypical for a cluster without members.
         atypical = (codes >= 0) & (typicality < limit[codes]) & (typicality < 1.0)
-    k, seed = fitted.classes.size, fitted.specification.settings.seed
+    k, seed = fitted.classes.size, settings.seed
     group = np.where(codes < 0, k, codes) + (k + 1) * atypical
     return Profile(
         np.array(names, dtype=object),
@@ -192,21 +194,6 @@ def profile_rows(
         values=RowSample.of(features, group, limit=_SAMPLE_ROWS, seed=seed, start=start),
         atypical=RowSample.of(features, np.where(atypical, codes, -1), limit=_ATYPICAL_ROWS, seed=seed, start=start),
     )
-
-
-def _typicality(fitted: Fitted, points: PreparedInput) -> tuple[IntArray, FloatArray]:
-    """Return the cluster (n,) and the typicality (n,) of each point of a period, without computing affinities."""
-    located = fitted.locate(points.rows)
-    codes = fitted.codes_of(points, located)
-    distance, _ = distance_and_closeness(fitted.diagram, located, codes, fitted.specification.settings.threads)
-    assert fitted.members is not None
-    return codes, fitted.members.value.typicality(codes, distance)
-
-
-def _member_counts(fitted: Fitted) -> IntArray:
-    """Return the number of members (k,) of each cluster, which limits how precisely drift can tell atypical points."""
-    assert fitted.members is not None
-    return np.diff(fitted.members.value.starts)
 
 
 def _numbers(X: Any, names: AnyArray | None) -> Rows:
@@ -232,11 +219,11 @@ def _moments(features: Rows, groups: IntArray, n_groups: int) -> FloatArray:
     for start in range(0, max(groups.size, 1), _BLOCK_ROWS):
         rows, group = dense(features[start : start + _BLOCK_ROWS]), groups[start : start + _BLOCK_ROWS]
         member = sparse.csr_array((np.ones(group.size), group, np.arange(group.size + 1)), (group.size, n_groups)).T
-        known = ~np.isnan(rows)
-        values = np.where(known, rows, 0.0).astype(np.float64, copy=False)
-        number = member @ known.astype(np.float64)
+        present = ~np.isnan(rows)
+        values = np.where(present, rows, 0.0).astype(np.float64, copy=False)
+        number = member @ present.astype(np.float64)
         mean = (member @ values) / np.maximum(number, 1.0)
-        parts.append([number, mean, member @ np.where(known, values - mean[group], 0.0) ** 2])
+        parts.append([number, mean, member @ np.where(present, values - mean[group], 0.0) ** 2])
     return _pool(np.array(parts))
 
 
@@ -254,20 +241,14 @@ def _variance(moments: FloatArray) -> FloatArray:
     return variance
 
 
-# Statistical tests.
-
-
 class Change(NamedTuple):
     """Values of two periods, with intervals and p-values; all fields are arrays of the same shape."""
 
     then: FloatArray
     now: FloatArray
-    low: FloatArray
-    """Lower end of the 95% interval of ``now - then``."""
+    low: FloatArray  # of the 95% interval of ``now - then``
     high: FloatArray
-    """Upper end."""
-    p: FloatArray
-    """Probability of a change this far beyond the allowed one if nothing changed."""
+    p: FloatArray  # probability of a change this far beyond the allowed one if nothing changed
 
     def adjusted(self, tests: int) -> Change:
         """Return the change between periods with Bonferroni-corrected p-values."""
@@ -314,12 +295,9 @@ def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> 
 class Moves(NamedTuple):
     """Changes of the cluster means between periods."""
 
-    change: Change
-    """(k, d) changes, with one p-value per feature."""
-    shift: FloatArray
-    """(k, d) changes in standard deviations of the first period."""
-    p: FloatArray
-    """(k,) probability that any feature changes this much by chance."""
+    change: Change  # (k, d), with one p-value per feature
+    shift: FloatArray  # (k, d) changes in standard deviations of the first period
+    p: FloatArray  # (k,) probability that any feature changes this much by chance
 
 
 def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
@@ -330,8 +308,7 @@ def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     (n1, m1, _), (n2, m2, _), variance = first, second, _variance(first)
     rounding = _ROUNDING * np.maximum(np.abs(m1), np.abs(m2))
     spread = np.where(variance > rounding**2, np.sqrt(variance), then.spread())
-    allowed = np.maximum(_SMALL_MOVE * spread, rounding)
-    change = _compare_moments(first, second, allowed)
+    change = _compare_moments(first, second, _SMALL_MOVE * spread)
     moved = (np.abs(m2 - m1) > rounding) & (n1 > 0) & (n2 > 0)
     shift = np.divide(m2 - m1, np.maximum(spread, rounding), out=np.zeros_like(m1), where=moved)
     # A few outliers move the mean of all members, but not that of the typical ones, unless most are atypical.
@@ -339,12 +316,12 @@ def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     first, second = (
         np.where(far[:, None], profile.by_cluster(), profile.by_cluster(typical=True)) for profile in (then, now)
     )
-    tested = _compare_moments(first, second, allowed)
-    p = np.minimum(tested.p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
+    p = np.where(moved, _compare_moments(first, second, _SMALL_MOVE * spread).p, 1.0)
+    p = np.minimum(p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
     return Moves(Change(*(values[:-1] for values in change)), shift[:-1], p[:-1])
 
 
-def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> Change:
+def _compare_atypical(then: Profile, now: Profile, n_members: IntArray) -> Change:
     """Compare the shares (k + 2,) of atypical points in two periods, by cluster and overall; only a rise counts.
 
     Points of the fit are rarely atypical. If the first period has a smaller share than new members should have, the
@@ -357,10 +334,10 @@ def _compare_atypical(then: Profile, now: Profile, member_counts: IntArray) -> C
         for column in profile.counts.T
     )
     plain = _compare_shares(x1, x2, (n1, n2), (-np.inf, np.inf))
-    n_atypical = np.maximum(np.ceil(ATYPICAL * (1.0 + member_counts)) - 1.0, 1.0)
-    expected = np.where(member_counts > 0, n_atypical / (1.0 + member_counts), 0.0)
+    n_atypical = np.maximum(np.ceil(ATYPICAL * (1.0 + n_members)) - 1.0, 1.0)
+    expected = np.where(n_members > 0, n_atypical / (1.0 + n_members), 0.0)
     rate = np.maximum(np.nan_to_num(plain.then[:-2]), expected)
-    size = np.minimum(n1[:-2], member_counts)
+    size = np.minimum(n1[:-2], n_members)
     overall = max(float(rate @ n2[:-2] / max(n2[-1], 1.0)), float(np.nan_to_num(plain.then[-1])))
     rates, sizes = np.concatenate([rate, [0.0, overall]]), np.concatenate([size, [0.0, size.sum()]])
     return plain._replace(p=_compare_shares(sizes * rates, x2, (sizes, n2), (-1.0, _SMALL_ATYPICAL)).p)
@@ -383,8 +360,7 @@ class Rescaling(NamedTuple):
 
     factor: float = 1.0
     offset: float = 0.0
-    difference: float = 0.0
-    """Kolmogorov-Smirnov distance between the periods."""
+    difference: float = 0.0  # Kolmogorov-Smirnov distance between the periods
     p: float = 1.0
 
 
@@ -440,14 +416,10 @@ def _ks_distance(first: FloatArray, second: FloatArray) -> float:
 class Group(NamedTuple):
     """A new group: atypical points of a period that lie together."""
 
-    points: float
-    """Number of points, estimated from the sample."""
-    cluster: int
-    """The cluster nearest to most of them."""
-    counts: FloatArray
-    """(k + 1,) number of points by label."""
-    center: FloatArray
-    """(d,) mean."""
+    points: float  # number of points, estimated from the sample
+    cluster: int  # nearest to most of them
+    counts: FloatArray  # (k + 1,) number of points by label
+    center: FloatArray  # (d,) mean
 
 
 def _find_groups(then: Profile, now: Profile) -> list[Group]:
@@ -481,9 +453,6 @@ def _find_groups(then: Profile, now: Profile) -> list[Group]:
         if typical[1][nearest] >= typical[0][nearest] / 2.0 and shift @ offset < 0.5 * np.linalg.norm(offset):
             groups.append(Group(float(counts_by_label.sum()), nearest, counts_by_label, center))
     return groups
-
-
-# The comparison.
 
 
 class DriftFinding(NamedTuple):
@@ -704,7 +673,6 @@ def compare_periods(
     >>> [finding.kind for finding in compare_periods(scorer, january, march).findings]
     ['new cluster']
     """
-    _fitted(scorer)
     with progress(2, "comparing periods", verbose, unit="periods") as advance:
         then = None if X_then is None else scorer.profile(X_then)
         advance(1)
@@ -729,7 +697,9 @@ def compare_profiles(
     level
         As in :func:`compare_periods`.
     """
-    fitted = _fitted(scorer)
+    inner: Any = getattr(scorer, "scorer", scorer)
+    check_is_fitted(inner)
+    fitted: Fitted = inner.fitted_
     then = fitted.baseline if then is None else then
     if then is None:
         raise ValueError(
@@ -739,11 +709,13 @@ def compare_profiles(
     for name, profile in (("X_then", then), ("X_now", now)):
         if not profile.n_points:
             raise ValueError(f"{name} has no points, so there is nothing to compare.")
+    assert fitted.members is not None
+    n_members = np.diff(fitted.members.value.starts)
     groups = _find_groups(then, now)
     new_points = np.sum([group.counts for group in groups], axis=0) if groups else np.zeros(len(then.counts))
     moves = _compare_means(then, now, new_points > 0.0)
     columns = _compare_columns(then, now, moves)
-    mix, atypical = _compare_mix(then, now, new_points), _compare_atypical(then, now, _member_counts(fitted))
+    mix, atypical = _compare_mix(then, now, new_points), _compare_atypical(then, now, n_members)
     # Bonferroni's correction for all comparisons: shares, atypical shares, means of clusters, columns.
     tests = 2 * mix.p.size + moves.p.size + len(columns)
     moves = moves._replace(p=np.minimum(tests * moves.p, 1.0))
@@ -769,14 +741,6 @@ def compare_profiles(
     return PeriodComparison(tuple(findings), fitted.classes, then, now, level, raw_mix, atypical, moves, FrameLike())
 
 
-def _fitted(scorer: AffinityScorer | Model) -> Fitted:
-    """Return the fitted object of the scorer or model that labels both periods."""
-    inner: Any = getattr(scorer, "scorer", scorer)
-    check_is_fitted(inner)
-    fitted: Fitted = inner.fitted_
-    return fitted
-
-
 def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> DriftFinding:
     """Return the drift finding about a column whose unit or level changed in all clusters."""
     name = str(then.names[i])
@@ -784,7 +748,7 @@ def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> D
         first, second = (float(profile.overall()[1, i]) for profile in (then, now))
         verb = "rose" if column.offset > 0 else "fell"
         by = f"{abs(column.offset):.4g}" + " days" * bool(then.dates[i])
-        text = f"{name} {verb} by {by} in all clusters {_average(then, i, first, second)}"
+        text = f"{name} {verb} by {by} in all clusters ({_means(then, i, first, second)})"
         return DriftFinding("shifted", (), name, first, second, None, column.p, column.difference, text)
     power = 10.0 ** round(float(np.log10(column.factor)))
     factor = power if power != 1.0 and abs(column.factor / power - 1.0) <= 0.05 else column.factor
@@ -839,7 +803,7 @@ def _move_findings(
         lead = int(numbers[0])
         before, after, interval = moves.change.at(lead, i)
         labels, feature = tuple(_label(classes, number) for number in numbers.tolist()), str(then.names[i])
-        text = f"Cluster {labels[0]} moved: {_shifts(then, shift[lead])} {_average(then, i, before, after, feature)}"
+        text = f"Cluster {labels[0]} moved: {_shifts(then, shift[lead])} ({feature} {_means(then, i, before, after)})"
         if len(labels) > 1:
             listed = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
             span = f"{by[numbers].min():+.1f} to {by[numbers].max():+.1f} sd"
@@ -848,12 +812,12 @@ def _move_findings(
         yield DriftFinding("moved", labels, feature, before, after, interval, p, severe, text)
 
 
-def _mix_findings(classes: AnyArray, mix: Change, listed: BoolArray) -> Iterator[DriftFinding]:
+def _mix_findings(classes: AnyArray, mix: Change, is_listed: BoolArray) -> Iterator[DriftFinding]:
     """Yield the drift finding about clusters that grew or shrank, if any did."""
-    if not listed.any():
+    if not is_listed.any():
         return
     by = np.abs(mix.now - mix.then)
-    order = [i for i in np.argsort(-by).tolist() if listed[i]]
+    order = [i for i in np.argsort(-by).tolist() if is_listed[i]]
     labels, (then, now, interval) = tuple(_label(classes, i) for i in order), mix.at(order[0])
     names = ["noise" if i == classes.size else label for i, label in zip(order, labels, strict=True)]
     parts = [
@@ -887,14 +851,10 @@ def _label(classes: AnyArray, number: int) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _value(profile: Profile, i: int, value: float) -> str:
-    """Return a feature value of a period as text, dates in ISO format."""
-    return str(np.datetime64(round(value), "D")) if profile.dates[i] else f"{value:.4g}"
-
-
-def _average(profile: Profile, i: int, then: float, now: float, name: str = "") -> str:
-    """Return the average of a feature in both periods, in parentheses."""
-    return f"({name} from {_value(profile, i, then)} to {_value(profile, i, now)} on average)".replace("( ", "(")
+def _means(profile: Profile, i: int, then: float, now: float) -> str:
+    """Return the means of a feature in both periods as text, dates in ISO format."""
+    texts = [str(np.datetime64(round(mean), "D")) if profile.dates[i] else f"{mean:.4g}" for mean in (then, now)]
+    return f"from {texts[0]} to {texts[1]} on average"
 
 
 def _shifts(profile: Profile, shift: FloatArray) -> str:

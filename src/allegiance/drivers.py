@@ -241,13 +241,12 @@ def drivers(
     classes, codes = classes[order], np.argsort(order)[codes]
     separation = features.separation(codes, sizes[order])
     shares = features.shares(separation)
-    # The rule names the columns that the plan would keep of several with the same information.
-    duplicates = [one.columns[1:] for one in getattr(plan, "findings", ()) if one.kind == "duplicates"]
-    spare = [name for names in duplicates for name in names]
+    # Of several columns with the same information, the plan keeps the first, and the rule uses that one.
+    duplicates = [one.columns for one in getattr(plan, "findings", ()) if one.kind == "duplicates"]
+    spare = [name for names in duplicates for name in names[1:]]
     rule, used, fidelity = _fit_rule(features, codes, classes, separation, place, spare)
     result = Drivers(shares, rule, used, fidelity, (), like)
-    kept = None if plan is None else {one.columns[0] for one in plan.findings if one.kind == "duplicates"}
-    flags = _flags(result, features, codes, classes, ids[rows], kept)
+    flags = _flags(result, features, codes, classes, ids[rows], duplicates, has_plan=plan is not None)
     return Drivers(shares, rule, used, fidelity, tuple(flags), like)
 
 
@@ -473,15 +472,15 @@ def _fit_rule(
     is_spare = {place for one in features.columns if one.name in spare for place in range(std.size)[one.places]}
     useful = np.array([place for place in np.flatnonzero(std > 0) if place not in is_spare], dtype=np.intp)
     ratio = separation[useful] / std[useful] ** 2
-    chosen = np.sort(useful[np.argsort(-ratio, kind="stable")[:_MAX_TREE_COLUMNS]])
-    if not chosen.size:
+    places = np.sort(useful[np.argsort(-ratio, kind="stable")[:_MAX_TREE_COLUMNS]])
+    if not places.size:
         return "", (), np.nan
     n, k = codes.size, classes.size
-    most = max(min(_MAX_TREE_ROWS, _MAX_TREE_CELLS // chosen.size), 1_000)
+    most = max(min(_MAX_TREE_ROWS, _MAX_TREE_CELLS // places.size), 1_000)
     rows = np.argsort(place, kind="stable")[:: max(1, -(-n // most))]
-    X = features.matrix[rows][:, chosen]
+    X = features.matrix[rows][:, places]
     # Trees compare single-precision numbers, so columns are standardized first.
-    X = ((X.toarray() if is_sparse(X) else X) - mean[chosen]) / std[chosen]
+    X = ((X.toarray() if is_sparse(X) else X) - mean[places]) / std[places]
     X, y, fold = X.astype(np.float32), codes[rows], np.arange(rows.size) % _FOLDS
     sizes = np.arange(max(k, 2), 2 * k + 2)
 
@@ -504,7 +503,7 @@ def _fit_rule(
     accuracy = hits / rows.size
     enough = np.flatnonzero((accuracy >= _FAITHFUL) | (accuracy >= accuracy.max() - 0.01))[0]
     tree = fit(sizes[enough], slice(None)).tree_
-    lines, used = _rule_lines(tree, classes, lambda node: _condition(features, tree, node, X, chosen, rows))
+    lines, used = _rule_lines(tree, classes, lambda node: _condition(features, tree, node, X, places, rows))
     return "\n".join(lines), tuple(dict.fromkeys(used)), float(accuracy[enough])
 
 
@@ -537,18 +536,18 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
 
 
 def _condition(
-    features: _Features, tree: Any, node: int, X: AnyArray, chosen: IntArray, rows: IntArray
+    features: _Features, tree: Any, node: int, X: AnyArray, places: IntArray, rows: IntArray
 ) -> tuple[str, str, str]:
     """Return the column of a split, and the conditions of its left and right branch in the user's units."""
     place = int(tree.feature[node])
-    column = features.column_of(int(chosen[place]))
+    column = features.column_of(int(places[place]))
     name = column.name
     if column.kind == "category":
-        at = int(chosen[place]) - column.at
+        at = int(places[place]) - column.at
         value = column.categories[at]
         other = column.categories[1 - at] if len(column.categories) == 2 else None
         return name, f"{name} = {other}" if other else f"{name} is not {value}", f"{name} = {value}"
-    values = np.round(features.in_units([int(chosen[place])], rows).ravel(), 10)
+    values = np.round(features.in_units([int(places[place])], rows).ravel(), 10)
     left = X[:, place] <= tree.threshold[node]
     low, high = float(values[left].max()), float(values[~left].min())
     if values[left].min() == low and values[~left].max() == high:
@@ -616,19 +615,26 @@ def _entropy(codes: IntArray) -> float:
 
 
 def _flags(
-    result: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, kept: set[str] | None
+    result: Drivers,
+    features: _Features,
+    codes: IntArray,
+    classes: AnyArray,
+    ids: AnyArray,
+    duplicates: list[tuple[str, ...]],
+    *,
+    has_plan: bool,
 ) -> list[Finding]:
-    """Return the warnings about the drivers, each with a remedy; of duplicates, a plan advises to keep ``kept``."""
+    """Return the warnings about the drivers, each with a remedy; ``duplicates`` are those that the plan reports."""
 
     def drop(names: Iterable[str]) -> str:
-        return f"data.drop(columns={list(names)!r})" if kept is None else quote_option("--drop", names)
+        return quote_option("--drop", names) if has_plan else f"data.drop(columns={list(names)!r})"
 
     shares, flags = result.shares, list[Finding]()
     by_name = {one.name: one for one in features.columns}
     d, sizes = len(shares), np.bincount(codes)
     is_driver = {name: share >= max(_DRIVER, 1 / d) or name in result.rule_columns for name, share in shares.items()}
     is_time = {name: one.kind == "date" or one.is_counter for name, one in by_name.items()}
-    copies = _duplicate_drivers(features, is_driver)
+    duplicates = duplicates or _duplicate_drivers(features, is_driver, is_time)
 
     if sizes.max() > _GIANT * codes.size:
         giant = f"{sizes.max():,} of {codes.size:,} rows are in cluster {classes[sizes.argmax()]}."
@@ -646,13 +652,13 @@ def _flags(
     top = next(iter(shares), "")
     if d > 2 and shares[top] >= _DECIDES and top not in times:
         std = np.where(features.moments[1] > 0, features.moments[1], 1.0)
-        by_scale = kept is None and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
+        by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
         scale = " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
         text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation"
         text = f"{text} between the clusters.{scale if by_scale else ''}"
         flags.append(Finding("one column", (top,), text, drop([top])))
     used, largest = result.rule_columns, sizes.max() / codes.size
-    with_copies = {*used}.union(*(group for group in copies if not group.isdisjoint(used)))
+    with_copies = {*used}.union(*(names for names in duplicates if not {*names}.isdisjoint(used)))
     if (
         result.fidelity >= _FAITHFUL
         and result.fidelity - largest >= 0.8 * (1 - largest)
@@ -662,13 +668,9 @@ def _flags(
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
         strongest = max(used, key=lambda name: shares[name])
-        text = f"{text} ({join_names(used)}); the others hardly matter."
+        text = f"{text} ({join_names(used)}); the remaining columns hardly matter."
         flags.append(Finding("short rule", used, text, drop([strongest])))
-    for group in copies:
-        # Time is the first one to drop.
-        names = tuple(
-            sorted((name for name in by_name if name in group), key=lambda one: (is_time[one], one not in (kept or ())))
-        )
+    for names in duplicates:
         flags.append(Finding("duplicates", names, duplicates_text(names), drop(names[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
     if gaps:
@@ -677,15 +679,18 @@ def _flags(
     return flags
 
 
-def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[set[str]]:
-    """Return groups of drivers with the same information."""
+def _duplicate_drivers(
+    features: _Features, is_driver: dict[str, bool], is_time: dict[str, bool]
+) -> list[tuple[str, ...]]:
+    """Return groups of drivers with the same information, the one to keep first: time is the first to drop."""
     columns = [one for one in features.columns if is_driver.get(one.name)][:_MAX_PAIRED]
     columns.sort(key=lambda one: one.kind == "category")
     rows = np.arange(features.matrix.shape[0])[:: max(1, features.matrix.shape[0] // _MAX_TREE_ROWS)]
     numbers = features.in_units([one.at for one in columns if one.kind != "category"], rows)
     codes = [features.matrix[:, one.places][rows].argmax(axis=1) for one in columns if one.kind == "category"]
-    groups = same_content(numbers, codes)
-    return [{columns[place].name for place in group} for group in groups]
+    order = [one.name for one in features.columns]
+    groups = [{columns[place].name for place in group} for group in same_content(numbers, codes)]
+    return [tuple(sorted(group, key=lambda name: (is_time[name], order.index(name)))) for group in groups]
 
 
 def duplicates_text(names: Sequence[str]) -> str:

@@ -181,9 +181,14 @@ def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
     if len(normals) == 0:
         return center, 1.0
     scale = float(np.abs(offsets).max()) or 1.0
-    radius = -np.inf
+    radius, d = -np.inf, len(center)
+    system = np.column_stack([normals, np.ones(len(normals))])
     for _ in range(_PASSES):
-        moved = center + scale * _ball_step(normals, (offsets - normals @ center) / scale)
+        # Maximize t over (step, t) with normals @ step + t <= slack; no step if that cannot be solved.
+        slack = np.minimum((offsets - normals @ center) / scale, _FAR_SLACK)
+        bounds = [(None, None)] * d + [(None, 2.0 * max(1.0, float(slack.max())))]
+        _, solution = _solve(np.append(np.zeros(d), -1.0), bounds, A_ub=system, b_ub=slack)
+        moved = center + scale * (solution[:d] if len(solution) else np.zeros(d))
         reached = _least_slack(normals, offsets, moved)
         if reached > radius:
             center, radius = moved, reached
@@ -191,15 +196,6 @@ def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
             break
         scale = max(abs(radius), _ZOOM * scale)
     return center, radius
-
-
-def _ball_step(normals: FloatArray, slack: FloatArray) -> FloatArray:
-    """Maximize t over (step, t) with normals @ step + t <= slack; no step if that cannot be solved."""
-    m, d = normals.shape
-    near = np.minimum(slack, _FAR_SLACK)
-    cost, bounds = np.append(np.zeros(d), -1.0), [(None, None)] * d + [(None, 2.0 * max(1.0, float(near.max())))]
-    _, solution = _solve(cost, bounds, A_ub=np.column_stack([normals, np.ones(m)]), b_ub=near)
-    return solution[:d] if len(solution) else np.zeros(d)
 
 
 def _least_slack(normals: FloatArray, offsets: FloatArray, point: FloatArray) -> float:

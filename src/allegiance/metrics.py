@@ -138,18 +138,12 @@ def rand_distance(labels_a: Any, labels_b: Any) -> float:
     >>> rand_distance(["a", "a", "b", "b"], [0, 0, 1, 2])
     0.16666666666666666
     """
-    codes_a = separate_noise(check_codes(labels_a, _length(labels_a, "labels_a"), "labels_a"))
+    if not hasattr(labels_a, "__len__"):
+        raise TypeError(f"labels_a must be one label per point, got {type(labels_a).__name__}.")
+    codes_a = separate_noise(check_codes(labels_a, len(labels_a), "labels_a"))
     codes_b = separate_noise(check_codes(labels_b, codes_a.size, "labels_b"))
     pairs = pair_confusion_matrix(codes_a, codes_b)
     return float((pairs[0, 1] + pairs[1, 0]) / max(pairs.sum(), 1))
-
-
-def _length(labels: Any, name: str) -> int:
-    """Return the number of labels of a clustering; TypeError if it has no length."""
-    try:
-        return len(labels)
-    except TypeError as error:
-        raise TypeError(f"{name} must be one label per point, got {type(labels).__name__}.") from error
 
 
 def check_codes(labels: Any, n_rows: int, name: str) -> IntArray:

@@ -240,8 +240,8 @@ def test_a_consensus_of_unlucky_runs_of_k_means_improves():
 def test_a_consensus_that_has_nothing_to_do_with_the_clusterings_is_found_out(rng):
     X, truth = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], cluster_std=1.2, random_state=0)
     validation = validate_consensus(X, [truth, truth], rng.integers(0, 4, 300), scorer=SCORER)
-    assert validation.verdict.startswith("Lost")
-    assert "little to do with them" in validation.verdict
+    assert validation.verdict.startswith("Worse")
+    assert "resembles none of them" in validation.verdict
     assert abs(validation.comparison.above_chance[-1]) < 0.1
 
 
@@ -250,7 +250,7 @@ def test_verdicts_follow_the_gain(validated, monkeypatch):
     middle = float(np.median(validation.gain))
     assert middle != 0.0
     monkeypatch.setattr(_compare, "_CONSIDERABLE", abs(middle) / 2)
-    assert validation.verdict.startswith("Improved" if middle > 0 else "Lost")
+    assert validation.verdict.startswith("Improved" if middle > 0 else "Worse")
     verdicts = validation.frame().verdict[:-1]
     assert (verdicts == "improved").tolist() == (validation.gain >= abs(middle) / 2).tolist()
     monkeypatch.setattr(_compare, "_CONSIDERABLE", 0.99)

@@ -92,7 +92,7 @@ def test_without_click_the_command_says_what_to_install():
     script = "import sys; sys.modules['click'] = None; from allegiance.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "click is missing. pip install 'allegiance[cli]'" in done.stderr
+    assert "the command needs click: pip install 'allegiance[cli]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -317,7 +317,7 @@ def test_an_audit_matches_rows_by_identifier(flowers, tmp_path, points):
     assert answer(corrected)["share_right"] == output["share_right"]
     mixed = np.where(right, "yes", corrected.astype(str))
     assert answer(mixed)["share_right"] == output["share_right"], "yes and no mixed with clusters"
-    assert "neither yes or no nor a cluster" in answer("perhaps", code=1)
+    assert "write yes, no or the right cluster" in answer("perhaps", code=1)
     assert "write yes and no" in answer(np.where(right, "1", "0"), code=1)
     scored.reset_index().sort_values("trust").to_csv(tmp_path / "scored.csv", index=False)
     assert answer(mixed)["share_right"] == output["share_right"], "SCORED was sorted"

@@ -120,7 +120,7 @@ def test_features_by_name():
     assert display.ax_.get_xlabel() == "petal length (cm)"
 
 
-def test_a_map_of_a_result(blobs, rng):
+def test_a_map_of_a_result(blobs):
     X, y = blobs
     result = trust(X, np.where(np.arange(160) < 5, -1, y), n_resamples=3)
     display = AffinityMapDisplay(result, X).plot()
@@ -132,14 +132,12 @@ def test_a_map_of_a_result(blobs, rng):
     flat = np.column_stack([X, np.zeros(160)])
     turned = affinity(flat, y, influence="euclidean").plot.map(flat).position
     np.testing.assert_allclose(np.linalg.norm(turned - turned[0], axis=1), np.linalg.norm(X - X[0], axis=1))
-    places = rng.normal(size=(160, 2))
-    np.testing.assert_array_equal(result.plot.map(projection=places).frame()[["x", "y"]], places)
     np.testing.assert_array_equal(result.plot.map(which=2).frame()["affinity_2"], result.affinity[:, 2])
 
 
 def test_outliers_do_not_set_the_view(rng):
     X = np.vstack([rng.normal(size=(200, 2)), [[1e3, 0.0]]])
-    display = affinity(X, np.arange(201) % 2).plot.map(projection=X)
+    display = affinity(X, np.arange(201) % 2).plot.map(X)
     assert np.ptp(display.ax_.get_xlim()) < 20
     assert "1 point outside the view" in display.ax_.get_title()
 
@@ -201,7 +199,6 @@ OF = AffinityMapDisplay
         (lambda s, X, y: FROM(AffinityScorer(influence="precomputed").fit(X @ X.T, y), X), ValueError, "precomputed"),
         (lambda s, X, y: OF(affinity(X, y), X[:3]), ValueError, "X has 3 rows"),
         (lambda s, X, y: OF(affinity(X, y), X[:, :1]), ValueError, "two columns"),
-        (lambda s, X, y: OF(affinity(X, y), projection=X[:5]), ValueError, r"projection.*\(160, 2\)"),
     ],
 )
 def test_mistakes_are_named(scorer, blobs, call, error, says):

@@ -126,7 +126,7 @@ def test_a_clearance_from_functions_is_not_trusted_beyond_their_rounding(rng, sp
     rounding would show there is no answer instead of a wrong one."""
     centers, X = _close_sites(rng, 2, spacing, 6)
     lower, upper = default_box(X, centers)
-    diagram = BregmanDiagram.of_sites(centers, Bregman(_half_square, np.array, np.array).divergence)
+    diagram = BregmanDiagram.of_sites(centers, Bregman(_half_square, np.array, np.array))
     tessellation = Tessellation(diagram, Region.box("box", lower, upper))
     estimate = Exact().build(tessellation, Settings()).estimate(tessellation.queries(X))
     assert (estimate.has_answer[:6] == found).all()

@@ -125,7 +125,7 @@ def test_wishes_are_followed(table):
     assert propose(table, id="day").ids == ("day",)
     assert propose(table, id=["id", "day"]).ids == ("id", "day")
     assert propose(table, one_hot="y", features="x").names == ("x", "y=1", "y=3", "y=5", "y=(missing)")
-    with pytest.raises(TableError, match=r"'y' is a feature and in id=[^\n]*\n.*'x' is a feature and in drop="):
+    with pytest.raises(TableError, match=r"'y' is a feature and in `id=`[^\n]*\n.*'x' is a feature and in `drop=`"):
         propose(table, features=["x", "y"], drop=["x"], id="y")
     with pytest.raises(TableError, match=r"'colur'. Did you mean 'colour'\?.*no column 'z'. Its columns are"):
         propose(table, drop=["z"], features=["x", "colur"])

@@ -253,7 +253,7 @@ def test_folders_name_columns(tmp_path, ending):
     with pytest.raises(TableError, match="several formats"):
         open_table(tmp_path / "data")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(TableError, match="no table in it"):
+    with pytest.raises(TableError, match="contains no table"):
         open_table(tmp_path / "empty")
 
 
@@ -457,7 +457,7 @@ def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
 
 
 def test_what_is_not_there_or_forbidden_is_named(tmp_path, monkeypatch):
-    with pytest.raises(TableError, match="no file was named"):
+    with pytest.raises(TableError, match="name at least one file"):
         open_table([])
     (tmp_path / "table.csv").write_text("Weight,height\n1,2\n")
     table = open_table(tmp_path / "table.csv")

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, logit, xlogy
 
-from allegiance.influence import Bregman
+from allegiance.influence import KL, Bregman, ItakuraSaito, Logistic
 
 POSITIVE = (0.0, np.inf)
 
@@ -25,7 +25,8 @@ def reciprocal(Y):
 
 
 PLAIN = {
-    "kl": Bregman(entropy, np.log, np.exp, domain=POSITIVE).divergence,
-    "itakura-saito": Bregman(burg, reciprocal, reciprocal, domain=POSITIVE).divergence,
-    "logistic": Bregman(binary_entropy, logit, expit, domain=(0.0, 1.0)).divergence,
+    "kl": Bregman(entropy, np.log, np.exp, domain=POSITIVE),
+    "itakura-saito": Bregman(burg, reciprocal, reciprocal, domain=POSITIVE),
+    "logistic": Bregman(binary_entropy, logit, expit, domain=(0.0, 1.0)),
 }
+DIVERGENCES = {"kl": KL(), "itakura-saito": ItakuraSaito(), "logistic": Logistic()}

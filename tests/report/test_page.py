@@ -102,10 +102,8 @@ def test_numbers_on_the_page_are_those_of_the_result_worst_clusters_first(scene)
     order = sorted(range(3), key=lambda name: result.trust[labels == name].mean())
     assert page.data["page-data"]["labels"] == [*map(str, order), "-1"]
     worst = result.trust[labels == order[0]]
-    message = (
-        rf"Check cluster {order[0]}\b[^.:]* first: {100 * worst.mean():.0f}% of its {worst.size} labels would hold up"
-    )
-    assert re.search(message, page.text)
+    message = f"{100 * worst.mean():.0f}% of its {worst.size} labels would hold up; most often confused with"
+    assert re.search(rf"Check this cluster first: {order[0]}\b[^(]*\({message}", page.text)
     levels, sums = (np.array(page.data["page-data"][key]) for key in ("levels", "sums"))
     for place, name in enumerate(order):
         own, verdicts = result.trust[labels == name], result.verdict[labels == name]
@@ -236,7 +234,7 @@ def test_any_kind_of_data_gives_the_same_features_and_counts(container, rng):
         ([[0.6, 0.2, 0.2], [0.2, 0.2, 0.6]], [0, 2], "0 firm, 2 borderline, 0 doubtful"),
         ([[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]], [0, -1], "1 noise point (50%)"),
         ([[0.8, 0.2]], [-1], "There are no labels: all points are noise."),
-        ([[0.2, 0.7, 0.1]], [0], "23% of its 1 label would hold up, and it is most often confused with 1."),
+        ([[0.2, 0.7, 0.1]], [0], "23% of its 1 label would hold up; most often confused with 1)."),
         ([[0.0, 0.7, 0.3]], [0], "0 firm, 0 borderline, 1 doubtful"),
     ],
     ids=["one cluster", "firm", "borderline", "noise", "only noise", "doubtful", "nothing"],
@@ -280,6 +278,21 @@ def test_images_and_texts_beyond_the_budget_are_left_out_and_said_so(make_result
         assert {str(card["typical"][0]) for card in data["clusters"]} <= set(entries)
         assert {"39", "38", "37"} <= set(entries)
     assert all(text == texts[order[int(point)]] for point, text in data["texts"].items())
+
+
+def test_an_embedding_with_texts_or_images_is_described_by_them_and_not_by_its_numbers(scene):
+    X, labels, result, _ = scene
+    texts = [f"the {('river', 'mountain', 'desert')[label]} number {row % 7}" for row, label in enumerate(labels)]
+    page = page_of(result, X, texts=texts)
+    data = page.data["page-data"]
+    names = dict(zip(data["labels"], data["clusterNames"], strict=False))
+    assert names == {"0": "river", "1": "mountain", "2": "desert"}
+    assert "x0" not in page.text.replace("x0 x1 x2 x3", "")  # The menu of colors has the columns.
+    assert not data["hasEvidence"]
+    assert set(page_of(result, X, texts=[""] * 300).data["page-data"]["clusterNames"]) == {""}
+    page = page_of(result, X, images=np.zeros((300, 2, 2)))
+    assert ("most typical" in page.text, "Columns by cluster" in page.text) == (True, False)
+    assert "Columns by cluster" in page_of(result, X, texts=texts, feature_names=list("abcd")).text
 
 
 def test_clusters_are_described_by_features_rivals_and_members(scene):

@@ -169,6 +169,8 @@ class ExactProducts(NamedTuple):
         """
         from scipy.linalg.blas import dsyr2k, dsyrk
 
+        if not self.varying.size:
+            return
         levels = 1 if coarse else 2
         sums, n_rows = [np.zeros(self.digits.shape[1:], order="F") for _ in range(levels)], 0
         for rows in blocks:

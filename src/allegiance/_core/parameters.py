@@ -64,7 +64,7 @@ class Parameters:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return _equal_params(self, other)
+        return _equal(self, other)
 
     # Parameters may be arrays, and searches change them in place.
     __hash__ = None  # type: ignore[assignment]
@@ -87,14 +87,9 @@ def _equal(first: Any, second: Any) -> bool:
         return type(first) is type(second) and np.array_equal(first, second)
     if hasattr(first, "get_params") and type(first) is type(second):
         # scikit-learn compares clusterers by identity.
-        return first is second or _equal_params(first, second)
+        mine, theirs = first.get_params(deep=False), second.get_params(deep=False)
+        return first is second or all(_equal(value, theirs[name]) for name, value in mine.items())
     return bool(first is second or first == second)
-
-
-def _equal_params(first: Any, second: Any) -> bool:
-    """Return whether two objects have equal parameters."""
-    mine, theirs = first.get_params(deep=False), second.get_params(deep=False)
-    return all(_equal(value, theirs[name]) for name, value in mine.items())
 
 
 def _brief(value: Any) -> str:
@@ -120,17 +115,13 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
         """Return a decorator that registers a class of parameter objects as ``name``."""
 
         def decorate(cls: type[Kind]) -> type[Kind]:
-            self.add(name, cls)
+            if name in self:
+                raise ValueError(f"{self.argument} {name!r} is registered already.")
+            self[name] = cls
             cls.registered_as = name
             return cls
 
         return decorate
-
-    def add(self, name: str, maker: Callable[..., Kind]) -> None:
-        """Register a factory of parameter objects as ``name``."""
-        if name in self:
-            raise ValueError(f"{self.argument} {name!r} is registered already.")
-        self[name] = maker
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the registered names, ``first`` first."""
@@ -142,10 +133,12 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
             maker = self.get(value)
             if maker is None:
                 raise ValueError(f"{self.argument} must be one of {self.choices()}, got {value!r}.")
-            if missing := ", ".join(required(maker)):
+            try:
+                value = maker()
+            except TypeError as error:  # parameters without a default
+                missing = ", ".join(field.name for field in fields(maker) if field.default is MISSING)
                 call = f"{getattr(maker, '__name__', value)}({missing})"
-                raise ValueError(f"{self.argument}={value!r} needs {missing}: pass {call}.")
-            value = maker()
+                raise ValueError(f"{self.argument}={value!r} needs {missing}: pass {call}.") from error
         if not isinstance(value, self.base):
             example = getattr(self[next(iter(self))], "__name__", self.first)
             raise TypeError(
@@ -157,13 +150,6 @@ class Registry(dict[str, Callable[..., Kind]], Generic[Kind]):
     def choices(self) -> str:
         """Return the quoted names of registered parameter objects for a message."""
         return ", ".join(repr(name) for name in self)
-
-
-def required(maker: Callable[..., Any]) -> list[str]:
-    """Return the parameters of a registered class without a default."""
-    if not isinstance(maker, type):
-        return []
-    return [f.name for f in fields(maker) if f.default is MISSING and f.default_factory is MISSING]
 
 
 Value = TypeVar("Value")

@@ -79,26 +79,19 @@ class Array:
     def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if self.dtype == "label" and isinstance(value, dict) and value.get("kind") == "objects":
             value = _labels(value, name)
-        if not isinstance(value, np.ndarray) or not self._fits(value.dtype):
+        kinds = {"label": "iubUSO", "number": "iuf", "int": "i"}.get(self.dtype)
+        if not isinstance(value, np.ndarray) or not (
+            value.dtype.kind in kinds if kinds else value.dtype == np.dtype(self.dtype)
+        ):
             kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
             raise ValueError(f"{name} must be an array of {self.dtype}, not {kind}.")
         if value.ndim != len(self.shape):
             raise ValueError(f"{name} must have {len(self.shape)} dimensions, not shape {value.shape}.")
         for size, length in zip(self.shape, value.shape, strict=True):
             sizes.agree(size, length, name)
-        if value.dtype.kind in "fiu":
-            self._check_range(value, name)
-
-    def _fits(self, dtype: np.dtype[Any]) -> bool:
-        """Return whether a stored array may have this dtype."""
-        kinds = {"label": "iubUSO", "number": "iuf", "int": "i"}.get(self.dtype)
-        return dtype == np.dtype(self.dtype) if kinds is None else dtype.kind in kinds
-
-    def _check_range(self, value: AnyArray, name: str) -> None:
-        """Raise ValueError if numbers of a stored array are out of range."""
-        if value.dtype.kind == "f" and not (np.isnan(value).sum() == 0 if self.infinite else np.isfinite(value).all()):
+        if value.dtype.kind == "f" and not (~np.isnan(value) if self.infinite else np.isfinite(value)).all():
             raise ValueError(f"{name} contains NaN{'' if self.infinite else ' or infinity'}.")
-        if value.size and not (self.low <= value.min() and value.max() <= self.high):
+        if value.dtype.kind in "fiu" and value.size and not (self.low <= value.min() and value.max() <= self.high):
             limits = f"{value.min()} to {value.max()}"
             raise ValueError(f"{name} contains numbers from {limits}, which must be from {self.low} to {self.high}.")
 
@@ -150,10 +143,10 @@ class Matrix:
             raise ValueError(f"{name}.shape must be two numbers of rows and columns, not {shape!r}.")
         sizes.agree(self.rows, shape[0], name)
         sizes.agree(self.columns, shape[1], name)
-        own = Sizes({"rows": shape[0]}, {})
-        floats("entries")(value.get("data"), f"{name}.data", own)
-        Array(("entries",), "int", low=0, high=shape[1] - 1)(value.get("indices"), f"{name}.indices", own)
-        Starts("rows+1", "entries")(value.get("indptr"), f"{name}.indptr", own)
+        inner = Sizes({"rows": shape[0]}, {})
+        floats("entries")(value.get("data"), f"{name}.data", inner)
+        Array(("entries",), "int", low=0, high=shape[1] - 1)(value.get("indices"), f"{name}.indices", inner)
+        Starts("rows+1", "entries")(value.get("indptr"), f"{name}.indptr", inner)
 
 
 @dataclass(frozen=True)

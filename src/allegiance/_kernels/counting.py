@@ -248,3 +248,59 @@ def count_owners(
                 count_signs(constants, slopes, 0, blocks, b, strips[b], hits)
                 for j in range(min(N_FUNCTIONS, n - q)):
                     counts[some[j], site] += hits[j]
+
+
+@jit()
+def weighted_shares(
+    sums: AnyArray,
+    squares: AnyArray,
+    products: AnyArray,
+    rows: AnyArray,
+    shares: FloatArray,
+    errors: FloatArray,
+    totals: FloatArray,
+    worst: FloatArray,
+) -> None:
+    """Write shares and their standard errors for ``rows``, from counts in clusters of samples.
+
+    Of the counts h_i of a query in a cluster, and their sum h, ``sums`` holds the sum over clusters of h_i, ``squares``
+    of h_i^2 and ``products`` of h_i h. The variance is that between clusters, (h_i - share h)^2, or that of independent
+    samples if it is larger. Two hits and two misses of the usual weight, the sum of h^2 over that of h, are added for
+    the error (Agresti and Coull): a share of 0 or 1 seen in a few samples does not claim certainty. Rows without a hit
+    are left alone.
+
+    Parameters
+    ----------
+    sums, squares, products, shares, errors
+        (n, k)
+    rows
+        (m,) int64.
+    totals, worst
+        (m,), written: the number of hits, and the largest error.
+    """
+    k = sums.shape[1]
+    for q in range(rows.shape[0]):
+        x = rows[q]
+        total = 0
+        square = 0
+        for i in range(k):
+            total += sums[x, i]
+            square += products[x, i]
+        totals[q] = total
+        worst[q] = 0.0
+        if total == 0:
+            continue
+        weight = square / total
+        size = total + 4.0 * weight
+        more = square - total
+        # Without a branch, and the largest error in a loop of its own: only so is the first loop vectorised.
+        for i in range(k):
+            share = (sums[x, i] + 2.0 * weight) / size
+            hit = sums[x, i] + 2.0 * weight * weight
+            miss = total - sums[x, i] + 2.0 * weight * weight
+            together = squares[x, i] - sums[x, i] - 2.0 * share * (products[x, i] - sums[x, i]) + share * share * more
+            variance = (1.0 - share) * (1.0 - share) * hit + share * share * miss + max(together, 0.0)
+            errors[x, i] = np.sqrt(variance) / size
+            shares[x, i] = sums[x, i] / total
+        for i in range(k):
+            worst[q] = max(worst[q], errors[x, i])

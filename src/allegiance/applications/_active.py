@@ -45,15 +45,15 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def predict(self, X: Any) -> AnyArray:
         """Return the index (n,) of the center nearest to each row of X (n, d)."""
-        return self._nearest().assign(self._checked(X))[0].astype(np.int32)
+        return self._nearest().assign(check_rows(self, X, reset=False))[0].astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
         """Return the distances (n, n_clusters) from rows of X (n, d) to centers."""
-        return np.sqrt(self._nearest().squared_distances(self._checked(X)))
+        return np.sqrt(self._nearest().squared_distances(check_rows(self, X, reset=False)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the negative sum of squared distances from rows of X (n, d) to their nearest centers."""
-        return -float(self._nearest().assign(self._checked(X))[1].sum())
+        return -float(self._nearest().assign(check_rows(self, X, reset=False))[1].sum())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -78,10 +78,6 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         """Return the distances to the fitted centers of active or incremental k-means."""
         check_is_fitted(self)
         return NearestCenters.of(self.cluster_centers_, check_jobs(self.n_jobs))
-
-    def _checked(self, X: Any) -> Rows:
-        """Return rows to assign to the centers of active or incremental k-means, checked against those of the fit."""
-        return check_rows(self, X, reset=False)
 
 
 class ActiveKMeans(NearestCenterMixin, BaseEstimator):

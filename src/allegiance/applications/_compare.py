@@ -44,7 +44,7 @@ _HEADINGS = {
     "rand_distance": "Rand distance",
 }
 _CONSENSUS = "consensus"
-#: Smallest change in replication above chance at which a consensus counts as improved, or lost.
+#: Smallest change in replication above chance at which a consensus counts as improved, or worse.
 _CONSIDERABLE = 0.05
 
 
@@ -273,10 +273,10 @@ class ConsensusValidation(CardMixin):
         typical, word = f"replication above chance {gain:+.2f} at the median", _verdict(gain)
         if word == "improved":
             return f"Improved: you can trust the consensus labels more ({typical})."
-        if word == "lost":
+        if word == "worse":
             return (
-                f"Lost: you can trust the consensus labels less ({typical}). The clusterings disagree, and the "
-                "consensus has little to do with them."
+                f"Worse: you can trust the consensus labels less ({typical}). The clusterings disagree, and the "
+                "consensus resembles none of them."
             )
         if not doubtful.any():
             return f"Little changed ({typical}): all consensus labels are firm, so there was nothing to gain."
@@ -313,7 +313,7 @@ class ConsensusValidation(CardMixin):
 
 def _verdict(gain: float) -> str:
     """Return the verdict on a consensus from its gain in replication above chance."""
-    return "improved" if gain >= _CONSIDERABLE else "lost" if gain <= -_CONSIDERABLE else "little changed"
+    return "improved" if gain >= _CONSIDERABLE else "worse" if gain <= -_CONSIDERABLE else "little changed"
 
 
 def _table_card(title: str, line: str, frame: Any, bars: Iterable[Any], notes: list[str]) -> Card:
@@ -343,7 +343,7 @@ def validate_consensus(
 
     Every clustering is scored with the same settings and seed. The consensus improved if its replication above chance
     is higher. If little changed, the clusterings already agreed, or the same points are ambiguous in all of them. If it
-    is lower, the consensus has little to do with the clusterings.
+    is lower, the consensus resembles none of the clusterings.
 
     Parameters
     ----------

@@ -242,21 +242,15 @@ def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = Fa
     labelings = {"k-means": np.asarray(kmeans.fit(X).labels_)}
     if n == n_clusters:  # and a single row has no tree
         return labelings | {method: np.arange(n) for method in LINKAGES}
-    distances = _condensed_distances(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances = squareform(euclidean_distances(X), checks=False) if is_sparse(X) else pdist(dense(X))
+    if not np.isfinite(distances).all():
+        raise ValueError("X is too large for distances: scale it down.")
     with progress(len(LINKAGES), "linkage", verbose, unit="trees") as advance:
         for method in LINKAGES:
             labelings[method] = cut_tree(linkage(distances, method), [n_clusters])[:, 0]
             advance(1)
     return labelings
-
-
-def _condensed_distances(X: Rows) -> FloatArray:
-    """Return the distances of rows i < j, row after row, for the linkages that a consensus combines by default."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        distances = squareform(euclidean_distances(X), checks=False) if is_sparse(X) else pdist(dense(X))
-    if not np.isfinite(distances).all():
-        raise ValueError("X is too large for distances: scale it down.")
-    return np.asarray(distances, dtype=np.float64)
 
 
 def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:

@@ -39,7 +39,7 @@ _LEAST_GAIN = 1e-9
 
 
 class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
-    """Cluster a stream of batches: absorb stable points into centroids and counts, let the others wait.
+    """Cluster a stream of batches: absorb stable points into centroids and counts; the remaining points wait.
 
     Each batch goes through three steps. First, if giving one cluster up and founding another among the current rows
     lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
@@ -150,7 +150,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         fresh = not hasattr(self, "_state")
         rules = self._rules(resolve_seed(self.random_state) if fresh else self._seed)
         batch = dense(check_rows(self, X, reset=fresh))
-        state = StreamState(_no_rows(batch)) if fresh else self._state
+        state = StreamState(batch[:0].copy()) if fresh else self._state
         self._publish(state.take(batch, rules), rules)
         return self
 
@@ -167,7 +167,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         self._forget("_state", "_seed")
         rules = self._rules(resolve_seed(self.random_state))
         rows = dense(check_rows(self, X, reset=True))
-        self._publish(StreamState(_no_rows(rows)).take(rows, rules).emptied(rules), rules)
+        self._publish(StreamState(rows[:0].copy()).take(rows, rules).emptied(rules), rules)
         self.labels_ = self._nearest().assign(rows)[0].astype(np.int32)
         return self
 
@@ -222,24 +222,31 @@ class Rules(NamedTuple):
     verbose: Verbose
 
 
-class Ruler:
+class CentroidSnapshot:
     """Stability by a snapshot of the centroids, while they hardly move: a new triangulation for each batch is slow."""
 
     def __init__(self, centers: FloatArray, rows: FloatArray, n_jobs: int | None) -> None:
         self.centers = centers
-        self.near = NearestCenters.of(centers, n_jobs)
-        self.extremes = rows[self.near.extreme_rows(rows)]
+        self.nearest = NearestCenters.of(centers, n_jobs)
+        self.extremes = rows[self.nearest.extreme_rows(rows)]
         """At most 2 (k - 1) rows that span the bounding box."""
         positions = self._positions(self.extremes)
         self.box = positions.min(axis=0), positions.max(axis=0)
         self._fitted: Fitted | None = None
 
-    def holds(self, centers: FloatArray, rows: FloatArray, slack: float) -> bool:
-        """Return whether no centroid of the stream has moved farther than ``slack`` and all rows lie in the box."""
-        if row_sums((centers - self.centers) ** 2).max() > slack**2:
-            return False
-        positions = self._positions(rows)
-        return bool((positions >= self.box[0]).all() and (positions <= self.box[1]).all())
+    @staticmethod
+    def latest(
+        snapshot: CentroidSnapshot | None, clusters: SummarizedClusters, rows: FloatArray, slack: float, rules: Rules
+    ) -> CentroidSnapshot:
+        """Return the current snapshot of a stream, or a new one if a centroid moved too far or a row lies outside."""
+        extremes = rows
+        if snapshot is not None:
+            if row_sums((clusters.centers - snapshot.centers) ** 2).max() <= slack**2:
+                positions = snapshot._positions(rows)
+                if (positions >= snapshot.box[0]).all() and (positions <= snapshot.box[1]).all():
+                    return snapshot
+            extremes = np.vstack([snapshot.extremes, rows])
+        return CentroidSnapshot(clusters.centers, extremes, rules.n_jobs)
 
     def measure(self, rows: FloatArray, rules: Rules) -> FloatArray:
         """Return the largest affinity of rows (m, d) of a stream, and the number of its centroid, as columns (m, 2)."""
@@ -251,10 +258,10 @@ class Ruler:
 
     def _positions(self, rows: FloatArray) -> FloatArray:
         """Return the positions of rows of the stream in the span of the centroids."""
-        return self.near.diagram.locate(rows, 1).position
+        return self.nearest.diagram.locate(rows, 1).position
 
     def __getstate__(self) -> dict[str, Any]:
-        # What scores follows from the rest.
+        # The scorer follows from the other attributes.
         return self.__dict__ | {"_fitted": None}
 
 
@@ -268,7 +275,7 @@ class StreamState:
     """(m, 2) their largest affinities, and the indices of these centroids."""
     clusters: SummarizedClusters | None = None
     """None until there are enough rows."""
-    ruler: Ruler | None = None
+    snapshot: CentroidSnapshot | None = None
     n_iter: int = 0
     """Number of k-means iterations for the first clusters."""
     n_batches: int = 0
@@ -279,12 +286,12 @@ class StreamState:
     def take(self, batch: FloatArray, rules: Rules) -> StreamState:
         """Process a batch (m, d): absorb its stable rows, then examine all waiting rows again."""
         state = replace(self, n_batches=self.n_batches + 1)
-        if state.clusters is None:
-            everyone = np.vstack([self.pending, batch])
-            if everyone.shape[0] < rules.init_size or _n_distinct(everyone) < rules.n_clusters:
-                return replace(state, pending=everyone)
-            return state._started(everyone, rules)
-        return state._resumed(batch, rules)
+        if state.clusters is not None:
+            return state._resumed(batch, rules)
+        rows = np.vstack([self.pending, batch])
+        if rows.shape[0] < rules.init_size or _n_distinct(rows) < rules.n_clusters:
+            return replace(state, pending=rows)
+        return state._started(rows, rules)
 
     def emptied(self, rules: Rules) -> StreamState:
         """Absorb every waiting row into the nearest cluster."""
@@ -299,14 +306,14 @@ class StreamState:
         assert state.clusters is not None
         codes, _ = NearestCenters.of(state.clusters.centers, rules.n_jobs).assign(state.pending)
         clusters = state.clusters.absorb(state.pending, codes)
-        return replace(state, clusters=clusters, pending=_no_rows(state.pending), stability=None)
+        return replace(state, clusters=clusters, pending=state.pending[:0].copy(), stability=None)
 
     def _started(self, rows: FloatArray, rules: Rules) -> StreamState:
         """Find the first clusters by k-means on ``rows``."""
         kmeans = best_kmeans(rows, rules.n_clusters, _N_INIT, stream(rules.seed, _START))
         centers = np.asarray(kmeans.cluster_centers_, dtype=np.float64)
         clusters = SummarizedClusters(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
-        state = replace(self, pending=_no_rows(rows), clusters=clusters, n_iter=int(kmeans.n_iter_))
+        state = replace(self, pending=rows[:0].copy(), clusters=clusters, n_iter=int(kmeans.n_iter_))
         return state._resumed(rows, rules)
 
     def _resumed(self, batch: FloatArray, rules: Rules) -> StreamState:
@@ -315,14 +322,14 @@ class StreamState:
         clusters, n_births = self._with_births(rows, stream(rules.seed, _FOUNDERS, self.n_batches))
         squared = clusters.objective(rows) / (clusters.counts.sum() + rows.shape[0])
         slack, reach = _SLACK * np.sqrt(squared), REACH**2 * squared
-        ruler = _fitting_ruler(self.ruler, clusters, rows, slack, rules)
-        first = ruler.measure(batch, rules)
+        snapshot = CentroidSnapshot.latest(self.snapshot, clusters, rows, slack, rules)
+        first = snapshot.measure(batch, rules)
         codes, _, safe = _examine(batch, first, clusters, reach, rules)
         clusters = clusters.absorb(batch[safe], codes[safe])
         waiting = np.vstack([self.pending, batch[~safe]])
-        known = self.stability if ruler is self.ruler else None
-        later = _fitting_ruler(ruler, clusters, rows, slack, rules)
-        if later is ruler and (known is not None or not self.pending.size):
+        known = self.stability if snapshot is self.snapshot else None
+        later = CentroidSnapshot.latest(snapshot, clusters, rows, slack, rules)
+        if later is snapshot and (known is not None or not self.pending.size):
             affinities = first[~safe] if known is None else np.vstack([known, first[~safe]])
         else:
             affinities = later.measure(waiting, rules)
@@ -334,7 +341,7 @@ class StreamState:
             pending=waiting[~leaving],
             stability=affinities[~leaving],
             clusters=clusters.absorb(waiting[leaving], codes[leaving]),
-            ruler=later,
+            snapshot=later,
             n_births=self.n_births + n_births,
             n_forced=self.n_forced + int(forced.sum()),
         )
@@ -349,16 +356,6 @@ class StreamState:
                 break
             clusters, births = reseated, births + 1
         return clusters, births
-
-
-def _fitting_ruler(
-    ruler: Ruler | None, clusters: SummarizedClusters, rows: FloatArray, slack: float, rules: Rules
-) -> Ruler:
-    """Return the current ruler of a stream, or a new one if it no longer fits."""
-    if ruler is not None and ruler.holds(clusters.centers, rows, slack):
-        return ruler
-    extremes = rows if ruler is None else np.vstack([ruler.extremes, rows])
-    return Ruler(clusters.centers, extremes, rules.n_jobs)
 
 
 def _examine(
@@ -379,11 +376,6 @@ def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) ->
     return forced
 
 
-def _no_rows(like: FloatArray) -> FloatArray:
-    """Return no rows of a stream, an empty array of the same width."""
-    return np.empty((0, like.shape[1]))
-
-
 def _n_distinct(rows: FloatArray) -> int:
     """Return the number of distinct rows among those a stream waits for."""
     return int(np.unique(rows, axis=0).shape[0])
@@ -391,21 +383,14 @@ def _n_distinct(rows: FloatArray) -> int:
 
 @dataclass(frozen=True)
 class SummarizedClusters:
-    """The k clusters of a stream as means and counts, without their points.
-
-    Attributes
-    ----------
-    centers
-        (k, d) mean of each cluster, or its initial center while it is empty.
-    counts
-        (k,) number of points of each cluster.
-    inertia
-        Sum of the squared distances of all these points from the mean of their cluster.
-    """
+    """The k clusters of a stream as means and counts, without their points."""
 
     centers: FloatArray
+    """(k, d) mean of each cluster, or its initial center while it is empty."""
     counts: IntArray
+    """(k,) number of points of each cluster."""
     inertia: float
+    """Sum of the squared distances of all these points from the mean of their cluster."""
 
     def absorb(self, rows: FloatArray, codes: IntArray) -> SummarizedClusters:
         """Absorb ``rows`` (m, d) of a stream into the clusters ``codes`` (m,). Means, counts and inertia stay exact."""

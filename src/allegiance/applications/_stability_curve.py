@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -288,40 +289,41 @@ def stability_curve(
     calibration.check()
     fewer = Calibration(max(n_resamples // 2, 2))
     if draws < 2:
-        raise ValueError("n_references must be at least 2: one draw says nothing about chance.")
+        raise ValueError("n_references must be at least 2: a single one does not show the spread of chance.")
     seed, threads = resolve_seed(random_state), effective_threads(check_jobs(n_jobs))
     name, make = _maker(clusterer, param)
     rows = dense_rows(X)
     tried = _check_values(values, name in _SIZE_PARAMETERS, rows.shape[0])
-    made, is_number = [make(value) for value in tried], name in _SIZE_PARAMETERS
+    is_number = name in _SIZE_PARAMETERS
     most = max(_MAX_ROWS, _ROWS_PER_CLUSTER * int(tried[-1])) if is_number else _MAX_ROWS_OF_DENSITY
     all_rows = None if is_number or rows.shape[0] <= most else _sample(rows, _MAX_ROWS_TO_COUNT)
     rows = _sample(rows, most)
     unclustered = NullData(rows)
-    own, n_clusters = np.zeros((tried.size, n_resamples)), np.zeros(tried.size, dtype=np.int64)
+    by_resample, n_clusters = np.zeros((tried.size, n_resamples)), np.zeros(tried.size, dtype=np.int64)
     replication, silhouettes = np.ones(tried.size), np.zeros(tried.size)
     reference = np.zeros((draws, tried.size))
+    settings: dict[str, Any] = {"seed": seed, "threads": threads}
     with progress((1 + draws) * tried.size, "stability curve", verbose, unit="clusterings") as advance:
-        for draw in range(-1, draws):
-            data = rows if draw < 0 else unclustered.draw(len(rows), stream(seed, 1, draw))
-            for i, each in enumerate(made):
-                resampling = calibration if draw < 0 else fewer
-                codes, by_resample = _replication(data, each, resampling, seed, threads, strict=draw < 0)
-                if draw < 0:
-                    own[i], n_clusters[i] = np.resize(by_resample, own.shape[1]), codes.max() + 1
-                    if n_clusters[i] > 1:
-                        settings: dict[str, Any] = {"calibration": calibration, "seed": seed, "threads": threads}
-                        replication[i] = replicate(data, codes, _seeded(each, seed), **settings).share
-                        silhouettes[i] = _silhouette(data, codes)
-                    if all_rows is not None:
-                        with on_one_thread():
-                            labels = cluster(_seeded(each, seed), all_rows)
-                        n_clusters[i] = Labels.of(labels, len(all_rows)).classes.size
-                else:
-                    reference[draw, i] = np.median(by_resample)
+        for i, value in enumerate(tried):
+            candidate = _seeded(make(value), seed)
+            codes, above_chance = _replication(rows, candidate, calibration=calibration, **settings)
+            by_resample[i], n_clusters[i] = np.resize(above_chance, n_resamples), codes.max() + 1
+            if n_clusters[i] > 1:
+                replication[i] = replicate(rows, codes, candidate, calibration=calibration, **settings).share
+                silhouettes[i] = _silhouette(rows, codes)
+            if all_rows is not None:
+                with on_one_thread():
+                    n_clusters[i] = Labels.of(cluster(candidate, all_rows), len(all_rows)).classes.size
+            advance(1)
+        for draw in range(draws):
+            null_rows = unclustered.draw(len(rows), stream(seed, 1, draw))
+            for i, value in enumerate(tried):
+                with suppress(ValueError):  # a reference without clusters replicates no better than chance
+                    candidate = _seeded(make(value), seed)
+                    reference[draw, i] = np.median(_replication(null_rows, candidate, calibration=fewer, **settings)[1])
                 advance(1)
-    param = "n_clusters" if name in _SIZE_PARAMETERS else name
-    return StabilityCurve(tried, n_clusters, own, reference, param, replication, silhouettes)
+    param = "n_clusters" if is_number else name
+    return StabilityCurve(tried, n_clusters, by_resample, reference, param, replication, silhouettes)
 
 
 def _sample(rows: FloatArray, size: int) -> FloatArray:
@@ -332,24 +334,14 @@ def _sample(rows: FloatArray, size: int) -> FloatArray:
     return rows[np.sort(np.argsort(keys, kind="stable")[:size])]
 
 
-def _replication(
-    X: FloatArray, clusterer: Any, calibration: Calibration, seed: int, threads: int, *, strict: bool
-) -> tuple[IntArray, FloatArray]:
+def _replication(X: FloatArray, clusterer: Any, **settings: Any) -> tuple[IntArray, FloatArray]:
     """Cluster X for one value of a stability curve; return clusters (n,), and replication above chance by subsample."""
-    clusterer = _seeded(clusterer, seed)
-    try:
-        with on_one_thread():
-            labels = Labels.of(cluster(clusterer, X), X.shape[0])
-        codes = labels.codes(labels.classes)
-        if labels.classes.size < 2:
-            return codes, np.zeros(1)
-        settings: dict[str, Any] = {"calibration": calibration, "seed": seed, "threads": threads}
-        result = replicate(X, codes, clusterer, **settings, share=SUBSAMPLE_SHARE)
-    except ValueError:
-        if strict:
-            raise
-        return np.full(X.shape[0], -1), np.zeros(1)  # no clusters in null data
-    return codes, result.above_chance
+    with on_one_thread():
+        labels = Labels.of(cluster(clusterer, X), X.shape[0])
+    codes = labels.codes(labels.classes)
+    if labels.classes.size < 2:
+        return codes, np.zeros(1)
+    return codes, replicate(X, codes, clusterer, **settings, share=SUBSAMPLE_SHARE).above_chance
 
 
 def _seeded(clusterer: Any, seed: int) -> Any:

@@ -88,7 +88,7 @@ class Calibration(Parameters):
     def check(self) -> None:
         """Raise an error that names the invalid parameter."""
         if self.n_resamples is not None and check_count(self.n_resamples, "n_resamples") < 2:
-            raise ValueError("n_resamples must be at least 2, got 1: the interval comes from their differences.")
+            raise ValueError("n_resamples must be at least 2, got 1: the interval needs several subsamples.")
         if self.rows_per_subsample is not None and check_count(self.rows_per_subsample, "rows_per_subsample") < 2:
             raise ValueError("rows_per_subsample must be at least 2, got 1.")
         check_number(self.size_prior, "size_prior", low=0.0, closed=True)

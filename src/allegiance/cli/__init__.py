@@ -12,7 +12,7 @@ def main() -> None:
     """Run the command line, or name the missing package."""
     try:
         if find_spec("click") is None:
-            print("allegiance: click is missing. pip install 'allegiance[cli]'", file=sys.stderr)
+            print("allegiance: the command needs click: pip install 'allegiance[cli]'", file=sys.stderr)
             sys.exit(1)
         from ._app import open_closed_streams, program
 

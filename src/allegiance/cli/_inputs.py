@@ -65,7 +65,7 @@ def check_clustering(run: Run) -> None:
         return
     makes = trust.clusters is not None or ((trust.algorithm or trust.clusterer) and not labels)
     if trust.clusters is not None and (labels or trust.centers):
-        raise click.UsageError("--clusters makes a clustering: leave out --labels and --centers, or --clusters.")
+        raise click.UsageError("--clusters computes new labels: leave it out, or leave out --labels and --centers.")
     if trust.algorithm and trust.clusterer:
         raise click.UsageError("--algorithm and --clusterer both name a clusterer: leave one out.")
     if not (makes or labels or trust.centers):
@@ -137,7 +137,7 @@ def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
     from allegiance.io import TableError, open_table
 
     if "-" in data and sys.stdin is None:
-        raise TableError("standard input is closed.")
+        raise TableError("standard input is closed: name an input file.")
     names = list(dict.fromkeys(data))
     if len(names) < len(data):
         log.note("files that are named more than once are read once.")

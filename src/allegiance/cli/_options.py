@@ -243,7 +243,7 @@ READING_OPTIONS = [
 MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score with a saved model (file or URL).")
 CLUSTERING_OPTIONS = [
     option(CLUSTERING, "--labels", metavar="COLUMN", help="Column with the cluster of each row; -1 is noise."),
-    option(CLUSTERING, "--centers", metavar="FILE", help="Table of cluster centers; each row joins the nearest."),
+    option(CLUSTERING, "--centers", metavar="FILE", help="Table of cluster centers; each row gets the nearest one."),
     option(CLUSTERING, "--clusters", metavar="K", type=click.IntRange(min=1), help="Cluster the rows into K clusters."),
     option(
         CLUSTERING, "--algorithm", type=click.Choice(ALGORITHMS),

@@ -159,7 +159,7 @@ def _answers(texts: list[str], own: list[str], classes: list[str], sheet: str) -
         return np.array([text or None for text in texts], dtype=object)
     unknown = sorted(text for text in answers if text.lower() not in _ANSWERS and text not in classes)
     if unknown:
-        raise TableError(f"column 'right' of {sheet} has {unknown[0]!r}, which is neither yes or no nor a cluster.")
+        raise TableError(f"column 'right' of {sheet} contains {unknown[0]!r}: write yes, no or the right cluster.")
     both = sorted(text for text in answers if text.lower() in _ANSWERS and text in classes)
     if both:
         raise TableError(

@@ -1,4 +1,4 @@
-"""``allegiance check``: show how a table would be read."""
+"""``allegiance check``: show how a table is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._app import FAILED, NOTED, begin, print_json, show
 from ._inputs import open_input, plan_features
 
 
-@click.command(cls=opt.Command, short_help="Show how a table would be read, before anything is computed.")
+@click.command(cls=opt.Command, short_help="Show how a table is read, without clustering it.")
 @opt.options(
     opt.DATA,
     opt.CLUSTERING_OPTIONS[:1],
@@ -27,7 +27,7 @@ from ._inputs import open_input, plan_features
     opt.LOG_OPTIONS,
 )  # fmt: skip
 def check(**values: Any) -> int:
-    """List which columns of DATA are features, identifiers or left out, and all problems."""
+    """Show the role of each column of DATA (feature, identifier or left out), and all problems."""
     run = begin(values)
     table = open_input(run.reading, run.data, run.log)
     plan = plan_features(run.features, table, labels=run.features.labels)

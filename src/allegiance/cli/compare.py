@@ -41,8 +41,8 @@ Examples:
 def compare(**values: Any) -> int:
     """Score every row of DATA under several clusterings, and compare how well their labels replicate.
 
-    Candidates are ranked by replication above chance: 1 if all labels replicate, 0 if no more than unrelated labels
-    would. Their numbers of clusters may differ.
+    Candidates are ranked by replication above chance: 1 if all labels replicate, 0 if they do so no more often than
+    unrelated labels. The candidates may have different numbers of clusters.
     """
     names, algorithms, clusters = values.pop("labels"), values.pop("algorithm"), values.pop("clusters")
     run = begin(values)

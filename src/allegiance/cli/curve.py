@@ -49,9 +49,9 @@ Examples:
     opt.RUN_OPTIONS,
 )  # fmt: skip
 def curve(**values: Any) -> int:
-    """Cluster DATA into several numbers of clusters, and recommend one.
+    """Try several numbers of clusters on DATA, and recommend one.
 
-    Replication is measured above chance, and compared with that of reference tables without clusters.
+    Replication above chance is compared with that of random tables without clusters.
     """
     numbers, algorithm = values.pop("clusters"), values["algorithm"]
     run = begin(values)

@@ -36,7 +36,7 @@ Examples:
     [
         opt.option(
             opt.OUTPUT, "--decisions", metavar="FILE",
-            help="File that decisions are appended to.  [default: DATA.decisions.jsonl]",
+            help="File to append decisions to.  [default: DATA.decisions.jsonl]",
         ),
         opt.option(opt.RUNNING, "--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
         opt.option(
@@ -52,9 +52,9 @@ Examples:
     opt.RUN_OPTIONS,
 )  # fmt: skip
 def review(**values: Any) -> None:
-    """Serve a page on this machine with the labels of DATA, the first to review on top; Ctrl-C ends it.
+    """Review the labels of DATA on a page served on this machine, in review order. Ctrl-C stops it.
 
-    Each decision is saved before you make the next. `allegiance.review.apply_decisions` applies them to labels.
+    Each decision is saved immediately. `allegiance.review.apply_decisions` applies them to labels.
     """
     run = begin(values)
     check_clustering(run)
@@ -108,5 +108,5 @@ def _check_log(path: str) -> None:
     from allegiance.io import check_writable
 
     if "://" in path:
-        raise ValueError(f"{path} is a URL: decisions are saved to a local file.")
+        raise ValueError(f"{path} is a URL, but decisions can be saved only to a local file.")
     check_writable(path, force=True)

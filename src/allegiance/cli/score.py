@@ -81,7 +81,7 @@ Examples:
             "scores to cells. FOLDER/ gets one Parquet file per input file, and a rerun writes only the missing ones.",
         ),
         opt.OUTPUT_OPTIONS[1],
-        opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
+        opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write only identifiers and scores."),
         opt.option(
             opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.budget,
             help="List the first N labels to review.  [default: those that are not firm, at most 10]",

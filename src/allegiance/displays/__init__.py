@@ -53,16 +53,11 @@ class ResultPlots:
     def map(self, X: Any = None, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> AffinityMapDisplay:
         """Draw the points on a map, colored by trust.
 
-        Parameters
-        ----------
-        X
-            (n, 2) coordinates, or (n, d) data whose principal axes make the map; without it, the affinities are used.
-        ax, cmap, **settings
-            Axes to draw on, by default those of a new figure, the color map, and as in :class:`AffinityMapDisplay`.
+        Parameters are those of :class:`AffinityMapDisplay`, axes to draw on, and the color map.
         """
         return AffinityMapDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 
-    def flow(self, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> FlowDisplay:
+    def flow(self, *, ax: Any = None, cmap: Any = None, **settings: Any) -> FlowDisplay:
         """Draw which clusters are confused: labels that are not firm, by label and rival.
 
         Parameters are those of :class:`FlowDisplay`, axes to draw on, and the color map.

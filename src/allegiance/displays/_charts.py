@@ -208,7 +208,7 @@ class FlowDisplay(ResultDisplay):
         self.counts = np.bincount((row * k + result._ranks.rival)[counted], minlength=m * k).reshape(m, k)
         """(m, k) points of each label with each rival."""
 
-    def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE) -> FlowDisplay:
+    def plot(self, ax: Any = None, *, cmap: Any = None) -> FlowDisplay:
         """Draw the flow chart from label to rival, and return the display.
 
         Parameters
@@ -216,13 +216,16 @@ class FlowDisplay(ResultDisplay):
         ax
             Axes to draw on; by default those of a new figure.
         cmap
-            Color map.
+            Color map; by default one in which small numbers are close to the color of the page.
         """
         side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
         room = 0.07 * min(max(map(len, self.names)), _LONG)
         ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.8 + room, side + 0.3))
         self.ax_, self.figure_ = ax, ax.figure
         values = self.counts.astype(np.float64)
+        if cmap is None:
+            is_dark = require("matplotlib.colors", "plot", "FlowDisplay.plot").to_rgb(text_color(ax))[1] > 0.5
+            cmap = COLOR_SCALE if is_dark else f"{COLOR_SCALE}_r"
         self.image_ = ax.imshow(
             np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
         )

@@ -77,6 +77,7 @@ class _Map(ResultDisplay):
         self.position, self.axes, self.sites = position, axes, sites
         self.value_name, self.subject, self.value = _measure(result, which)
         """The displayed quantity: its name in :meth:`frame`, its description, and values (n,); NaN for noise."""
+        self._title = self.subject[0].upper() + self.subject[1:]
         self.lower, self.upper = _around(position, sites)
         outside = ((position < self.lower) | (position > self.upper)).any(axis=1).sum()
         self._outside = f"{count(int(outside), 'point')} outside the view" if outside else ""
@@ -99,7 +100,7 @@ class _Map(ResultDisplay):
     def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
         """Draw points on the map in the color and marker of their labels, or by value on a ``scale``."""
         n = self.position.shape[0]
-        size = float(np.clip(6000.0 / max(n, 1), 1.5, 22.0))
+        size = float(np.clip(12_000 / max(n, 1), 2.0, 22.0))
         groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
         if self.result._noise.any():
             groups.append((np.flatnonzero(self.result._noise), text_color(ax), "+"))
@@ -133,11 +134,6 @@ class _Map(ResultDisplay):
         style: dict[str, Any] = {"fontsize": 9, "fontweight": "bold"}
         self.labels_ = place_labels(ax, places[inside], texts, avoid=self.sites, **style) if texts else []
 
-    @property
-    def _title(self) -> str:
-        """The first words of the map's title: what it shows."""
-        return self.subject[0].upper() + self.subject[1:]
-
 
 class AffinityMapDisplay(_Map):
     """The points of a result on a plane, colored by trust, the largest affinity, or the affinity to one cluster.
@@ -147,10 +143,8 @@ class AffinityMapDisplay(_Map):
     result
         The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     X
-        (n, 2) coordinates, or (n, d) data whose two principal axes make the map, standardized for
-        ``influence="within"``; without it, the affinities are used.
-    projection
-        (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
+        (n, 2) coordinates to draw the points at, such as those of UMAP, or (n, d) data whose two principal axes make
+        the map, standardized for ``influence="within"``; without it, the affinities are used.
     which
         "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if there
         is any, else affinity.
@@ -176,26 +170,18 @@ class AffinityMapDisplay(_Map):
         result: AffinityResult,
         X: Any = None,
         *,
-        projection: Any = None,
         which: Any = None,
         names: Mapping[Any, str] | None = None,
     ) -> None:
         check_result(result, "AffinityMapDisplay")
-        if projection is not None:
-            position, axes = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
-            shape = (len(result), 2)
-            if position.shape != shape or not np.isfinite(position).all():
-                raise ValueError(f"projection must be finite coordinates of shape {shape}, got {position.shape}.")
-        else:
-            rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
-            check_length(rows, len(result))
-            if rows.shape[1] < 2:
-                raise ValueError("a map needs at least two columns. Pass projection=, an (n, 2) array of coordinates.")
-            if X is not None and rows.shape[1] > 2 and result._measurement.influence.startswith("within"):
-                rows = standardize(rows)  # closeness takes no notice of units
-            plane = _principal_plane(rows) if X is None else _choose_plane(rows, getattr(X, "columns", None), None)
-            position, axes = plane.project(rows), plane.names
-        super().__init__(result, position, axes, None, which, names)
+        rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
+        check_length(rows, len(result))
+        if rows.shape[1] < 2:
+            raise ValueError("a map needs at least two columns. Pass X, such as (n, 2) coordinates.")
+        if X is not None and rows.shape[1] > 2 and result._measurement.influence.startswith("within"):
+            rows = standardize(rows)  # closeness takes no notice of units
+        plane = _principal_plane(rows) if X is None else _choose_plane(rows, getattr(X, "columns", None), None)
+        super().__init__(result, plane.project(rows), plane.names, None, which, names)
 
     def plot(
         self, ax: Any = None, *, cmap: Any = COLOR_SCALE, show_labels: bool = True, point_kw: Any = None

@@ -1,4 +1,4 @@
-"""How volume is measured: one file per engine, all with the same two questions (why not? then build it)."""
+"""Engines, which measure volume: each has its own file, says whether it can run, and builds the measurement."""
 
 from ._auto import EXACT_SITES as EXACT_SITES
 from ._auto import Auto as Auto

@@ -30,19 +30,16 @@ class Schedule(NamedTuple):
     """Samples before a query may be given up."""
     patience: float
     """Samples beyond which a query with a small cell is given up."""
-    budget: float = np.inf
+    most: float
     """Samples after which all queries keep what they have."""
 
 
-class Tally:
-    """The counts of n queries for k sites, and which queries still need samples."""
+class Tally(NamedTuple):
+    """The counts of n queries for k sites, (n, k) int64; see ``weighted_shares``."""
 
-    def __init__(self, sums: IntArray, squares: IntArray, schedule: Schedule) -> None:
-        self.sums = sums
-        self.squares = squares
-        self.tested = np.zeros(sums.shape[0], np.int64)
-        self.next_look = np.full(sums.shape[0], float(schedule.first_look))
-        self.active = np.ones(sums.shape[0], dtype=bool)
+    sums: IntArray
+    squares: IntArray
+    products: IntArray
 
 
 class AdaptiveCounts(FittedEngine):
@@ -80,20 +77,23 @@ class AdaptiveCounts(FittedEngine):
         ``count_round(index, active)`` adds the counts of one round, and returns how many samples it has.
         """
         index, n_drawn = 0, 0
+        next_look = np.full(tally.sums.shape[0], float(schedule.first_look))
         while active.size:
             n_drawn += count_round(index, active)
             index += 1
-            due = active[(tally.next_look[active] <= n_drawn) | ~tally.active[active]]
-            if due.size:
+            spent = n_drawn >= schedule.most
+            looking = (next_look[active] <= n_drawn) | spent
+            if looking.any():
+                due = active[looking]
                 weight, growth = _update_estimates(due, tally, estimate, self._settings)
                 precise = growth <= 1.0
                 needed = n_drawn * np.where(weight > 0, growth, schedule.blind_growth)
                 hopeless = ~precise & (weight < _RARE_SHARE * n_drawn) & (needed > schedule.patience)
                 hopeless &= n_drawn >= schedule.first_verdict
                 estimate.affinity[due[hopeless]] = 0.0
-                tally.next_look[due] = np.minimum(np.minimum(needed, schedule.max_growth * n_drawn), schedule.budget)
-                tally.active[due[precise | hopeless | (n_drawn >= schedule.budget)]] = False
-                active = active[tally.active[active]]
+                next_look[due] = np.minimum(np.minimum(needed, schedule.max_growth * n_drawn), schedule.most)
+                looking[looking] = precise | hopeless | spent
+                active = active[~looking]
 
 
 def _update_estimates(
@@ -104,8 +104,8 @@ def _update_estimates(
     The growth is by how much the number of samples must be multiplied: at most 1 for rows that are precise enough,
     infinite for those that have stolen nothing.
     """
-    from allegiance._kernels.banks import weighted_shares
+    from allegiance._kernels.counting import weighted_shares
 
     weight, worst = np.empty((2, rows.size))
-    weighted_shares(tally.sums, tally.squares, rows, *estimate[:2], weight, worst)
+    weighted_shares(*tally, rows, *estimate[:2], weight, worst)
     return weight, np.where(weight > 0, (Z95 * worst / settings.eps) ** 2, np.inf)

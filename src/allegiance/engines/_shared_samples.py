@@ -13,8 +13,8 @@ from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
 from allegiance._core.validation import AnyArray, IntArray, check_count, check_number
 
 from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
-from ._banks import BankCounts
 from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, FittedEngine, PrecisionWarning, Queries, Settings
+from ._reflected_counts import ReflectedCounts
 from ._tessellation import Tessellation
 
 #: With more sites than the first number, and up to the second or to this multiple of the dimensions, samples are chosen
@@ -71,7 +71,9 @@ class SharedSamples(Engine):
                 stacklevel=2,
             )
         many = min(max(MANY_SITES, SITES_PER_DIMENSION * tessellation.dim), np.iinfo(np.uint16).max)
-        counts: type[AdaptiveCounts] = BankCounts if FEW_SITES < tessellation.n_sites <= many else PlainCounts
+        symmetric = not tessellation.region.walls.shape[0]
+        counts: type[AdaptiveCounts]
+        counts = ReflectedCounts if symmetric and FEW_SITES < tessellation.n_sites <= many else PlainCounts
         return counts(tessellation, settings, self.max_samples, self.cache_mb)
 
 
@@ -140,18 +142,16 @@ class PlainCounts(AdaptiveCounts):
 
         most, first = self._max_samples, self._bank_size(0)
         patience = min(most, max(_PATIENCE * first, _PATIENCE_IN_UNITS * self._unit))
-        schedule = Schedule(min(_FIRST_LOOK * first, most), np.inf, _BLIND_GROWTH, 0, patience)
+        schedule = Schedule(min(_FIRST_LOOK * first, most), np.inf, _BLIND_GROWTH, 0, patience, most)
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
         counts = np.zeros(estimate.affinity.shape, np.int64)
-        tally = Tally(counts, counts, schedule)
+        tally = Tally(counts, counts, counts)
 
         def count_round(index: int, active: IntArray) -> int:
             bank, size = self._bank(index), self._bank_size(index)
             count_owners(
                 active, queries.a, queries.b, *self._functions, bank.blocks, bank.strips, bank.owners, counts
             )  # fmt: skip
-            tally.tested[active] += size
-            tally.active[active] = tally.tested[active] < most
             return size
 
         def work(rows: slice) -> None:

@@ -150,10 +150,13 @@ class Tessellation:
 
     @property
     def has_indistinct_sites(self) -> bool:
-        """Whether the functions of two sites differ by rounding only, as with columns of very different scales."""
-        order = np.argsort(self.functions.b)
-        a, b = self.functions.a[order], self.functions.b[order]
-        tolerance = _ROUNDING * float((np.abs(b) + np.abs(a).sum(axis=1)).max())
+        """Whether two sites that may own territory differ by rounding only, as with columns of unlike scales."""
+        a, b = self.functions
+        spread = np.abs(a).sum(axis=1)
+        owners = np.flatnonzero(b - spread <= (b + spread).min())
+        owners = owners[np.argsort(b[owners])]
+        a, b = a[owners], b[owners]
+        tolerance = _ROUNDING * float((np.abs(b) + spread[owners]).max())
         for ahead in range(1, b.size):
             near = np.flatnonzero(b[ahead:] - b[:-ahead] <= tolerance)
             if not near.size:

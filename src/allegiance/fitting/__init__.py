@@ -6,6 +6,7 @@ from ._fit import Chunk as Chunk
 from ._fit import FitResult as FitResult
 from ._fit import InMemory as InMemory
 from ._fit import Specification as Specification
+from ._fit import Training as Training
 from ._fit import fit as fit
 from ._fit import needs_memory as needs_memory
 from ._fitted import Fitted as Fitted

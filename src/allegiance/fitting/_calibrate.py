@@ -80,14 +80,10 @@ def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
 
 def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
     """Return the distance (k,) of the farthest calibration member of each cluster; if that is 0, the usual distance."""
-    members = fitted.members
+    assert fitted.members is not None
+    farthest = fitted.members.value.farthest
     inner = distance[codes >= 0]
     usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
-    if members is None:
-        farthest = np.zeros(fitted.classes.size)
-        np.maximum.at(farthest, codes[codes >= 0], distance[codes >= 0])
-    else:
-        farthest = members.value.farthest
     return np.where(farthest > 0.0, farthest, usual)
 
 

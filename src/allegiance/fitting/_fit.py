@@ -163,7 +163,7 @@ def fit(
     ``threads`` is the number of threads that locate rows: one if chunks are processed in parallel. ``clusterer`` is the
     fitted estimator that labels new points; None for the nearest representative.
     """
-    training = _Training(specification, chunks, columns, threads)
+    training = Training(specification, chunks, columns, threads)
     influence, domain = specification.influence, specification.domain
     diagram, located = influence.diagram(training, keep_axes=domain.keeps_axes)
     if specification.weights is not None:
@@ -186,8 +186,15 @@ def fit(
     return FitResult(fitted, last.codes, last.located, last.sample)
 
 
-class _Training:
-    """The training data, read in passes on the workers that have it, as :class:`allegiance.influence.Training`."""
+class Training:
+    """The data of a fit, read in passes on the workers that have it: what an influence may ask for."""
+
+    classes: AnyArray
+    """(k,) the label of each cluster."""
+    sites: FloatArray
+    """(k, d) representatives of the clusters, prepared."""
+    has_labels: bool
+    """Whether rows have clusters; if not, only ``sites`` are known."""
 
     def __init__(self, specification: Specification, chunks: Chunks, columns: Columns, threads: int) -> None:
         influence = specification.influence
@@ -222,19 +229,15 @@ class _Training:
             self.classes = np.arange(self.user_sites.shape[0])
         self.n_clusters = self.classes.size
         if influence.has_sites and self.user_sites is None:
-            self.sites = self._representatives()
+            assert self._clusters is not None
+            if self._clusters.sums is not None:
+                self.sites = self._clusters.sums.values / self._clusters.sizes[:, None]
+            else:
+                X, codes = self.in_memory("representative")
+                self.sites = representatives(X, codes, self.n_clusters, specification.representative)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"chunks": None}
-
-    def _representatives(self) -> FloatArray:
-        """(k, d) the means, medians or medoids of the clusters of the training data."""
-        kind, clusters = self.specification.representative, self._clusters
-        assert clusters is not None
-        if clusters.sums is not None:
-            return clusters.sums.values / clusters.sizes[:, None]
-        X, codes = self.in_memory("representative")
-        return representatives(X, codes, self.n_clusters, kind)
 
     def read(self, summarize: Callable[[Chunk, Rows], AnySummary]) -> AnySummary:
         """Read the training data once, and merge ``summarize(chunk, rows)``; rows (m, d) are as diagrams need them."""
@@ -416,19 +419,14 @@ def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> Flo
         raise TypeError(
             "representative='median' needs dense X: most coordinates of a sparse median are zero. Use 'mean'."
         )
+    from sklearn.metrics import pairwise_distances_chunked
+
     centers = np.empty((n_clusters, X.shape[1]))
     for i in range(n_clusters):
         members = X[np.flatnonzero(codes == i)]
         if kind == "median":
             centers[i] = np.median(np.asarray(members, dtype=np.float64), axis=0)
         else:
-            centers[i] = dense(members[[_medoid(members)]])[0]
+            sums = [chunk.sum(axis=1) for chunk in pairwise_distances_chunked(members)]
+            centers[i] = dense(members[[int(np.concatenate(sums).argmin())]])[0]
     return centers
-
-
-def _medoid(members: Rows) -> int:
-    """Return the position of the medoid of training members, the representative with the least sum of distances."""
-    from sklearn.metrics import pairwise_distances_chunked
-
-    sums = [chunk.sum(axis=1) for chunk in pairwise_distances_chunked(members)]
-    return int(np.concatenate(sums).argmin())

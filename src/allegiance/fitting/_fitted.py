@@ -257,14 +257,16 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
     engines, empty = np.empty(n, np.uint8), np.empty(n, dtype=bool)
     ranks = [Ranks.of(np.empty((0, classes.size)), np.empty((0, classes.size)), codes[:0])]
     for rows, part in blocks:
-        rest, every = part.affinity.copy(), np.arange(part.affinity.shape[0])
-        for rank in range(top):  # faster than sorting rows
-            cluster[rows, rank] = rest.argmax(axis=1)
-            rest[every, cluster[rows, rank]] = -1.0
-        shares[rows] = np.take_along_axis(part.affinity, cluster[rows], axis=1)
-        errors[rows] = np.take_along_axis(part.standard_error, cluster[rows], axis=1)
-        engines[rows], empty[rows] = part.engine, part.empty_cell
         ranks.append(Ranks.of(part.affinity, part.standard_error, codes[rows]))
+        cluster[rows, 0], shares[rows, 0], errors[rows, 0] = ranks[-1][:3]
+        if top > 1:
+            rest, every = part.affinity.copy(), np.arange(part.affinity.shape[0])
+            for rank in range(1, top):  # faster than sorting rows
+                rest[every, cluster[rows, rank - 1]] = -1.0
+                cluster[rows, rank] = rest.argmax(axis=1)
+            shares[rows] = np.take_along_axis(part.affinity, cluster[rows], axis=1)
+            errors[rows] = np.take_along_axis(part.standard_error, cluster[rows], axis=1)
+        engines[rows], empty[rows] = part.engine, part.empty_cell
     return {
         "clusters": classes[cluster],
         "affinity": shares,

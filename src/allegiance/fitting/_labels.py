@@ -17,34 +17,21 @@ from allegiance._core.validation import AnyArray, BoolArray, IntArray, is_missin
 NOISE = -1
 #: Integers from here on are not exact as floats.
 _LARGEST = 2.0**53
-_ENDS_IN_NUL = "labels has names that end in a NUL character, which arrays of names cannot store."
 _MIXED = "labels mixes types that cannot be compared: use names only, or numbers only."
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The labels of a clustering, one per row.
-
-    Attributes
-    ----------
-    values
-        (n,) integers or strings.
-    noise
-        (n,) whether each row is noise: -1, or "-1" among names.
-    """
+    """The labels of a clustering, one per row."""
 
     values: AnyArray
+    """(n,) integers or strings."""
     noise: BoolArray
+    """(n,) whether each row is noise: -1, or "-1" among names."""
 
     @classmethod
     def of(cls, labels: Any, n_rows: int) -> Labels:
-        """Check labels in a list, an array, a Series or a Categorical.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If they are not one discrete label for each of ``n_rows`` rows.
-        """
+        """Check that a list, an array, a Series or a Categorical has one discrete label for each of ``n_rows`` rows."""
         values = _discrete(_as_array(labels))
         if values.ndim != 1:
             raise ValueError(f"labels must be one-dimensional, one label per row of X, got shape {values.shape}.")
@@ -68,14 +55,11 @@ class Labels:
     def codes(self, classes: AnyArray, unknown: int | None = None) -> IntArray:
         """Return the cluster number (n,) of each row's label among ``classes`` (k,), -1 for noise.
 
-        Raises
-        ------
-        ValueError
-            If a label is not among the classes and ``unknown``, their code, is None.
+        Other labels get the code ``unknown``; ValueError if that is None.
         """
-        own, member = self._distinct
-        if own is not classes:
-            member = positions_of(own, classes, unknown)[member]
+        distinct, member = self._distinct
+        if distinct is not classes:
+            member = positions_of(distinct, classes, unknown)[member]
         codes = np.full(self.values.shape, NOISE, dtype=np.int64)
         codes[~self.noise] = member
         return codes
@@ -138,11 +122,11 @@ def align(X: Any, labels: Any) -> Any:
     They are matched by index if X is a pandas frame, otherwise by position. An index that is a shuffled 0 to n - 1 is
     refused for arrays, since it suggests another row order.
     """
-    index, own = getattr(X, "index", None), getattr(labels, "index", None)
-    if own is None or callable(own):
+    index, theirs = getattr(X, "index", None), getattr(labels, "index", None)
+    if theirs is None or callable(theirs):
         return labels
     if index is None or callable(index):
-        numbers = np.asarray(own)
+        numbers = np.asarray(theirs)
         in_order = np.arange(numbers.size)
         if numbers.dtype.kind == "i" and (numbers != in_order).any() and (np.sort(numbers) == in_order).all():
             raise ValueError(
@@ -150,24 +134,24 @@ def align(X: Any, labels: Any) -> Any:
                 "rows of X, or labels.to_numpy() to match by position."
             )
         return labels
-    if index.equals(own):
+    if index.equals(theirs):
         return labels
-    if len(index) == len(own) and index.is_unique and own.is_unique and index.isin(own).all():
+    if len(index) == len(theirs) and index.is_unique and theirs.is_unique and index.isin(theirs).all():
         return labels.reindex(index)
     raise ValueError(
         "labels and X have different indexes: they must have the same rows. Use labels.to_numpy() to match by position."
     )
 
 
-def positions_of(own: AnyArray, classes: AnyArray, unknown: int | None = None) -> IntArray:
-    """Return the position of each label of ``own`` in ``classes``; ``unknown`` or an error for other labels."""
+def positions_of(labels: AnyArray, classes: AnyArray, unknown: int | None = None) -> IntArray:
+    """Return the position of each of the labels in ``classes``; ``unknown`` or an error for other labels."""
     order = np.argsort(classes)
-    place = order[np.minimum(np.searchsorted(classes, own, sorter=order), classes.size - 1)]
-    absent = classes[place] != own
+    place = order[np.minimum(np.searchsorted(classes, labels, sorter=order), classes.size - 1)]
+    absent = classes[place] != labels
     if unknown is not None:
         return np.where(absent, unknown, place)
     if absent.any():
-        raise ValueError(f"labels has {own[absent].tolist()[0]!r}, which is not a cluster of the fit.")
+        raise ValueError(f"labels has {labels[absent].tolist()[0]!r}, which is not a cluster of the fit.")
     return place
 
 
@@ -214,15 +198,11 @@ def _of_one_kind(values: AnyArray) -> AnyArray:
     if any(is_missing(item) for item in items):
         raise ValueError("labels contains missing values: use -1 for points of no cluster.")
     names = [isinstance(item, str) for item in items]
-    if any(names):
-        if not all(names):
-            raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
-        if any(item.endswith("\0") for item in items):
-            raise ValueError(_ENDS_IN_NUL)
-        return np.array(items)
-    if items and all(isinstance(item, bytes) for item in items):
-        if any(item.endswith(b"\0") for item in items):
-            raise ValueError(_ENDS_IN_NUL)
+    if any(names) and not all(names):
+        raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
+    if any(names) or (items and all(isinstance(item, bytes) for item in items)):
+        if any(item.endswith("\0" if any(names) else b"\0") for item in items):
+            raise ValueError("labels has names that end in a NUL character, which arrays of names cannot store.")
         return np.array(items)
     if all(isinstance(item, Real | Decimal) for item in items):
         booleans = all(isinstance(item, bool) for item in items)

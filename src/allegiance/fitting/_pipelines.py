@@ -124,23 +124,25 @@ class UnwrappedEstimator(NamedTuple):
 
 def has_pipeline(estimator: Any) -> bool:
     """Return whether an estimator is a pipeline, possibly frozen or inside a search."""
-    while not isinstance(estimator, Pipeline):
-        inner = _inside(estimator)
-        if inner is None:
-            return False
-        estimator = inner
-    return True
+    return isinstance(repeatable(estimator), Pipeline)
 
 
 def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
     """Split a fitted estimator through frozen estimators, searches and nested pipelines."""
-    steps: list[tuple[str, Any]] = []
+    named: dict[str, Any] = {}
     frozen = False
     while True:
         if isinstance(estimator, Pipeline):
             *before, (name, last) = estimator.steps
-            steps += [step for step in before if step[1] not in (None, "passthrough")]
-            _check_steps(before)
+            for step, transformer in before:
+                if hasattr(transformer, "fit_resample"):
+                    raise TypeError(
+                        f"estimator is a pipeline whose step {step!r}, {transformer!r}, adds or removes rows: the "
+                        "points scored must be the points clustered. Resample before, and pass the rest of the "
+                        "pipeline."
+                    )
+                if transformer not in (None, "passthrough"):
+                    named[unique_name(step, named)] = transformer
             if last in (None, "passthrough"):
                 raise TypeError(f"estimator is a pipeline that ends in {name}={last!r}: it must end in a clusterer.")
             estimator = last
@@ -149,16 +151,15 @@ def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
         if getattr(estimator, "refit", True) is False:
             raise TypeError(f"estimator is {estimator!r}, which keeps no fitted estimator: use refit=True.")
         if inner is None:
-            return UnwrappedEstimator(_join_steps(steps), estimator, frozen)
+            return UnwrappedEstimator(Pipeline(list(named.items())) if named else None, estimator, frozen)
         frozen = frozen or isinstance(estimator, FrozenEstimator)
         estimator = inner
 
 
 def last_step(estimator: Any) -> Any:
-    """Return the clusterer at the end of a pipeline; any other estimator unchanged."""
-    while has_pipeline(estimator):
-        estimator = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else _inside(estimator)
-    return estimator
+    """Return the clusterer at the end of a pipeline, without frozen wrappers and searches."""
+    estimator = repeatable(estimator)
+    return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
 
 
 def repeatable(estimator: Any) -> Any:
@@ -181,30 +182,10 @@ def _inside(estimator: Any) -> Any:
     return None
 
 
-def _check_steps(steps: list[tuple[str, Any]]) -> None:
-    """Raise if a step of a pipeline adds or removes rows."""
-    for name, step in steps:
-        if hasattr(step, "fit_resample"):
-            raise TypeError(
-                f"estimator is a pipeline whose step {name!r}, {step!r}, adds or removes rows: the points scored must "
-                "be the points clustered. Resample before, and pass the rest of the pipeline."
-            )
-
-
-def _join_steps(steps: list[tuple[str, Any]]) -> Pipeline | None:
-    """Return fitted transformers as one pipeline, or None; repeated names get a number."""
-    if not steps:
-        return None
-    named: dict[str, Any] = {}
-    for name, step in steps:
-        named[unique_name(name, named)] = step
-    return Pipeline(list(named.items()))
-
-
 def unique_name(name: str, names: Container[str]) -> str:
     """Return the name of a pipeline step or clustering, with a number if it is among ``names``."""
     candidates = (f"{name} {number}" for number in count(2))
-    return name if name not in names else next(each for each in candidates if each not in names)
+    return name if name not in names else next(other for other in candidates if other not in names)
 
 
 def fit_preparation(clusterer: Any, X: Any) -> Any:

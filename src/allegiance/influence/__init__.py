@@ -7,13 +7,9 @@ from ._base import Diagram as Diagram
 from ._base import Influence as Influence
 from ._base import Located as Located
 from ._base import SpreadSums as SpreadSums
-from ._base import Training as Training
 from ._base import Weights
-from ._bregman import DIVERGENCES as DIVERGENCES
 from ._bregman import KL, Bregman, ItakuraSaito, Logistic
-from ._bregman import BregmanDivergence as BregmanDivergence
 from ._bregman import BregmanInfluence as BregmanInfluence
-from ._bregman import check_rows_inside as check_rows_inside
 from ._bregman_diagram import BregmanDiagram as BregmanDiagram
 from ._euclidean import Cosine, Mahalanobis, Within
 from ._euclidean import Euclidean as Euclidean

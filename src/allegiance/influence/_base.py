@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from allegiance._core.exact_sums import ExactSums
 from allegiance._core.parameters import Parameters, Registry
 from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, check_number, real_array
+
+if TYPE_CHECKING:
+    from allegiance.fitting import Training
 
 
 class AffineFunctions(NamedTuple):
@@ -101,29 +103,6 @@ class Summary(Protocol):
 
 
 AnySummary = TypeVar("AnySummary", bound=Summary)
-
-
-class Training(Protocol):
-    """The data of a fit, as far as an influence may ask for it: in memory, from a file or from many machines."""
-
-    n_clusters: int
-    has_labels: bool
-    """Whether rows have clusters; if not, only ``sites`` are known."""
-    seed: int
-    threads: int
-
-    @property
-    def sites(self) -> FloatArray:
-        """(k, d) representatives of the clusters, prepared."""
-
-    def largest_residuals(self) -> FloatArray:
-        """(d,) a bound for the distance of any row from the site of its cluster, column by column."""
-
-    def total(self, summarise: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
-        """Go once through the data, and merge ``summarise(rows, codes)`` of prepared rows (m, d) and clusters (m,)."""
-
-    def in_memory(self, caller: str) -> tuple[Rows, AnyArray]:
-        """Return all prepared rows (n, d) and their clusters (n,), or raise ValueError if they are not in memory."""
 
 
 class Influence(Parameters, ABC):
@@ -264,7 +243,11 @@ class Weights(Parameters):
             dim = diagram.positions.shape[1]
             raw = sums.sizes / n if self.values == "size" else _densities(sums, mean_spread, dim)
         else:
-            raw = self._given(k)
+            raw = real_array("weights", self.values, 1)
+            if raw.shape != (k,):
+                raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: they must be equal.")
+            if not np.isfinite(raw).all():
+                raise ValueError("weights must be finite.")
         factor = mean_spread if isinstance(self.scale, str) else self.scale
         with np.errstate(over="ignore", invalid="ignore"):
             own = float(raw.sum()) / n if self.query is None else self.query
@@ -274,17 +257,9 @@ class Weights(Parameters):
             raise ValueError(_OVERFLOW)
         return weighted
 
-    def _given(self, k: int) -> FloatArray:
-        raw = real_array("weights", self.values, 1)
-        if raw.shape != (k,):
-            raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: they must be equal.")
-        if not np.isfinite(raw).all():
-            raise ValueError("weights must be finite.")
-        return raw
-
     def describe(self) -> str:
         """Say in a few words what the weights are."""
-        return f"weights {self.values if isinstance(self.values, str) else 'given'}"
+        return f"weights {self.values if isinstance(self.values, str) else 'from an array'}"
 
 
 def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:

@@ -14,7 +14,7 @@ from allegiance._core.stored import Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, Rows, dense, row_dots
 
 from ._base import AffineFunctions, Located
-from ._bregman import DIVERGENCES, BregmanDivergence
+from ._bregman import BregmanInfluence
 from ._power_diagram import product_by_rows, span_axes
 
 #: Numbers of one chunk of rows in the user's coordinates: small enough to stay in the cache of a core.
@@ -23,7 +23,7 @@ _CHUNK = 2**17
 
 def _in_domain(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless sites lie where the divergence is defined; without axes coordinates are the user's."""
-    low, high = DIVERGENCES[parts["divergence"]["name"]].domain
+    low, high = sizes.kinds[parts["divergence"]["kind"]].cls.domain
     for name in ("sites", "origin"):
         if not ((parts[name] > low) & (parts[name] < high)).all():
             raise ValueError(f"{name} lies outside the domain of the divergence.")
@@ -35,7 +35,7 @@ def _in_domain(parts: dict[str, Any], sizes: Sizes) -> None:
     "bregman",
     agree=_in_domain,
     sites=floats("k", "d"),
-    divergence=Part("divergence"),
+    divergence=Part("kl", "itakura-saito", "logistic"),
     origin=floats("d"),
     axes=OrNone(floats("r", "d")),
     weights=OrNone(floats("k")),
@@ -57,22 +57,22 @@ class BregmanDiagram:
     """
 
     sites: FloatArray
-    divergence: BregmanDivergence
+    divergence: BregmanInfluence
     origin: FloatArray
     axes: FloatArray | None
     weights: FloatArray | None = None
     query_weight: float = 0.0
 
     @classmethod
-    def of_sites(cls, sites: FloatArray, divergence: BregmanDivergence, *, keep_axes: bool = False) -> BregmanDiagram:
+    def of_sites(cls, sites: FloatArray, divergence: BregmanInfluence, *, keep_axes: bool = False) -> BregmanDiagram:
         """Find the span of the gradients at ``sites`` (k, d), or keep the user's axes whatever the span."""
         d = sites.shape[1]
-        divergence.check(d)
+        divergence.check_functions(d)
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = sites[np.lexsort(sites.T[::-1])]
         origin = ordered[divergence.between(ordered, ordered).sum(axis=0).argmin()]
         slopes = divergence.slopes(ordered, origin)
-        axes = span_axes(slopes - slopes.mean(axis=0), float(np.abs(divergence.gradient(ordered)).max()))
+        axes = span_axes(slopes - slopes.mean(axis=0), float(np.abs(divergence.gradients(ordered)).max()))
         in_own_axes = keep_axes or axes.shape[0] == d
         return cls(sites, divergence, origin, None if in_own_axes else np.ascontiguousarray(axes))
 
@@ -81,9 +81,9 @@ class BregmanDiagram:
         assert self.axes is not None
         return Family(self.divergence, self.origin, self.axes)
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        """The number of coordinates."""
+        """The number of coordinates of the Bregman diagram."""
         return self.sites.shape[1] if self.axes is None else self.axes.shape[0]
 
     @property
@@ -271,13 +271,13 @@ class Family:
     ``axes`` (r, d) are orthonormal rows.
     """
 
-    divergence: BregmanDivergence
+    divergence: BregmanInfluence
     origin: FloatArray
     axes: FloatArray
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        """The number of coordinates."""
+        """The number of coordinates of the family of points."""
         return self.axes.shape[0]
 
     @cached_property
@@ -353,7 +353,7 @@ class Family:
         if failed := int(np.count_nonzero(~search.converged)):
             raise ValueError(
                 f"X: the projection on the span of the clusters was not found for {failed} of {target.shape[0]} rows: "
-                f"are they at the edge of the domain of divergence {self.divergence.name!r}, or its functions wrong?"
+                f"are they at the edge of the domain of divergence {self.divergence.title!r}, or its functions wrong?"
             )
         return AffineFunctions(search.theta, search.psi)
 

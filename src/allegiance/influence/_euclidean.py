@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,8 +23,11 @@ from allegiance._core.validation import (
     row_dots,
 )
 
-from ._base import INFLUENCES, Diagram, Influence, Located, Training
+from ._base import INFLUENCES, Diagram, Influence, Located
 from ._power_diagram import LinearEmbedding, PowerDiagram
+
+if TYPE_CHECKING:
+    from allegiance.fitting import Training
 
 
 @INFLUENCES.register("euclidean")
@@ -86,7 +89,7 @@ class Within(Influence):
 @INFLUENCES.register("mahalanobis")
 @dataclass(frozen=True, eq=False, repr=False)
 class Mahalanobis(Influence):
-    """Mahalanobis distance with a covariance of your own.
+    """Mahalanobis distance with a covariance matrix that you pass.
 
     Parameters
     ----------

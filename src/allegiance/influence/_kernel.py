@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,8 +36,11 @@ from allegiance._core.validation import (
     row_sums,
 )
 
-from ._base import INFLUENCES, Diagram, Influence, Located, Training
+from ._base import INFLUENCES, Diagram, Influence, Located
 from ._power_diagram import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, padded, padded_features
+
+if TYPE_CHECKING:
+    from allegiance.fitting import Training
 
 #: The kernels with a name, and their parameters.
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -500,4 +503,4 @@ def _feature_means(X: Rows, codes: AnyArray, n_clusters: int, transformer: Any) 
 
 
 for _name in KERNELS:
-    INFLUENCES.add(_name, partial(Kernel, _name))
+    INFLUENCES[_name] = partial(Kernel, _name)

@@ -55,7 +55,7 @@ class PowerDiagram:
     weights: FloatArray | None = None
     query_weight: float = 0.0
 
-    @property
+    @cached_property
     def positions(self) -> FloatArray:
         """(k, r) coordinates of the sites."""
         return self.embedding.positions
@@ -72,8 +72,9 @@ class PowerDiagram:
             return np.zeros(self.positions.shape[0])
         return self.weights * self.unit**2
 
-    @property
-    def _own_weight(self) -> float:
+    @cached_property
+    def _query_weight(self) -> float:
+        """The weight of a query in squared units of the coordinates."""
         return self.query_weight * self.unit**2
 
     @property
@@ -87,11 +88,11 @@ class PowerDiagram:
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each position (n, r)."""
-        return AffineFunctions(2.0 * position, row_dots(position, position) - self._own_weight)
+        return AffineFunctions(2.0 * position, row_dots(position, position) - self._query_weight)
 
     def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
         """Return the squared distance (n, k) of each position from each site, less the site's lead in weight."""
-        lead = self._own_weight - self._site_weights
+        lead = self._query_weight - self._site_weights
         ahead = np.empty((position.shape[0], lead.size))
         for rows in slices(position.shape[0], max(1, _CLEARANCES // lead.size)):
             squares = np.zeros(ahead[rows].shape)
@@ -104,7 +105,7 @@ class PowerDiagram:
     @property
     def clearance_scale(self) -> float:
         """The largest lead in weight."""
-        return float(np.abs(self._own_weight - self._site_weights).max())
+        return float(np.abs(self._query_weight - self._site_weights).max())
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the half-spaces {y: <c_j - c_i, y> <= <c_j - c_i, midpoint> + (w_i - w_j) / 2} of one site's cell."""
@@ -136,7 +137,7 @@ class PowerDiagram:
         residual = (located.residual * self.unit) ** 2
         return np.sqrt(own + residual) / self.unit, np.sqrt(other + residual) / self.unit
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """The length in these coordinates of a distance of 1 in the user's."""
         return self.embedding.unit
@@ -252,9 +253,9 @@ class LinearEmbedding:
         triangle = np.asarray(np.linalg.qr(across.T, mode="r")).T.copy()
         return triangle, triangle.astype(np.float32)
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        """The number of coordinates after the map."""
+        """The number of coordinates of the linear embedding."""
         return self.shift.shape[0] if self.basis is None else self.basis.shape[1]
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
@@ -283,7 +284,7 @@ class LinearEmbedding:
             return _scaled_entries(X, self.whitening) if is_sparse(X) else _whitened(dense(X), self.whitening)
         return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
 
-    @property
+    @cached_property
     def _by_blas(self) -> bool:
         """Whether whitening is most of the work."""
         return self.whitening is not None and self.whitening.ndim == 2 and self.whitening.shape[0] > _FEW_COLUMNS

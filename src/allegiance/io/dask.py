@@ -293,8 +293,7 @@ def _delayed(function: Any) -> Any:
 
 def _ship(fitted: Fitted) -> Any:
     """Return the fitted object as one node of the graph, unpickled once per worker."""
-    shipped = fitted.with_threads()
-    return _delayed(lambda: shipped)()
+    return _delayed(fitted.with_threads)()
 
 
 def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan: Any) -> AffinityResult:

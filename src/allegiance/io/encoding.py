@@ -29,7 +29,7 @@ from allegiance._core.stored import (
     floats,
 )
 from allegiance._core.validation import is_sparse
-from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence
+from allegiance.influence import KERNELS
 
 _CSR = ("data", "indices", "indptr")
 #: Reserved keys of a state; user dicts cannot have them.
@@ -79,8 +79,7 @@ def _kinds() -> dict[str, Kind]:
 
 def check(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
     """Raise ValueError unless encoded values of a saved file match their specifications and each other."""
-    divergence = {"divergence": Kind(BregmanDivergence, {"name": Text(tuple(DIVERGENCES))})}
-    check_parts(values, parts, "", Sizes({}, _kinds() | divergence))
+    check_parts(values, parts, "", Sizes({}, _kinds()))
 
 
 def encode(value: Any, name: str) -> Any:
@@ -97,8 +96,6 @@ def encode(value: Any, name: str) -> Any:
         return value
     if isinstance(value, np.ndarray) or is_sparse(value):
         return _encode_array(value, name)
-    if isinstance(value, BregmanDivergence) and value in DIVERGENCES.values():
-        return {"kind": "divergence", "name": value.name}
     for kind, (cls, parts, _) in _kinds().items():
         if type(value) is cls:
             return {"kind": kind} | {part: encode(getattr(value, part), f"{name}.{part}") for part in parts}
@@ -148,8 +145,6 @@ def decode(value: Any) -> Any:
             return tuple(items) if kind == "tuple" else items
         if kind == "csr":
             return sp.csr_array(tuple(parts[part] for part in _CSR), shape=tuple(parts["shape"]))
-        if kind == "divergence":
-            return DIVERGENCES[parts["name"]]
         if kind == "parameters":
             return Parameters.named(parts["class"])(**parts["params"])
         if kind == "objects":

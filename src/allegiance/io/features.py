@@ -112,16 +112,17 @@ def propose(
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
     ids, label_columns, passthrough = (_as_list(names) for names in (id, labels, keep))
-    chosen, dropped, encoded = (_expand_patterns(names, source.columns) for names in (features, drop, one_hot))
-    lacking, ignored = source.partial_columns([*ids, *label_columns, *passthrough, *chosen, *encoded])
-    dropped = [name for name in dropped if name not in ignored and name not in lacking]
-    source.check_columns([*ids, *label_columns, *passthrough, *chosen, *dropped, *encoded])
-    if missing := [name for name in lacking if name not in _as_list(drop)]:
+    groups = (_expand_patterns(names, source.columns) for names in (features, drop, one_hot))
+    feature_names, drop_names, one_hot_names = groups
+    incomplete, ignored = source.partial_columns([*ids, *label_columns, *passthrough, *feature_names, *one_hot_names])
+    drop_names = [name for name in drop_names if name not in ignored and name not in incomplete]
+    source.check_columns([*ids, *label_columns, *passthrough, *feature_names, *drop_names, *one_hot_names])
+    if missing := [name for name in incomplete if name not in _as_list(drop)]:
         source.check_columns(missing)
-    requested = {*chosen, *encoded}
+    requested = {*feature_names, *one_hot_names}
     both = [
-        f"column {name!r} is a feature and in {option}= (--{option}) too: leave it out of one."
-        for option, names in (("labels", label_columns), ("id", ids), ("drop", dropped))
+        f"column {name!r} is a feature and in `{option}=` too: leave it out of one."
+        for option, names in (("labels", label_columns), ("id", ids), ("drop", drop_names))
         for name in names
         if name in requested
     ]
@@ -133,14 +134,14 @@ def propose(
     others = set() if features is None else set(source.columns) - requested
     roles = {
         **dict.fromkeys(others, ("left out", "not among the features")),
-        **dict.fromkeys(dropped, ("left out", "as requested")),
+        **dict.fromkeys(drop_names, ("left out", "as requested")),
         **dict.fromkeys(passthrough, ("kept", "as requested")),
         **dict.fromkeys(ids, ("id", "as requested")),
         **dict.fromkeys(label_columns, ("label", "")),
     }
     columns, problems = [], []
     for name, stats in profile.columns.items():
-        category = stats.kind == "text" or name in encoded or _is_yes_or_blank(stats)
+        category = stats.kind == "text" or name in one_hot_names or _is_yes_or_blank(stats)
         unfit = _exclusion_reason(stats, category, name in requested, raw, name in source.annotations)
         if name in roles or unfit:
             columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=stats.n_missing))
@@ -234,8 +235,8 @@ def _expand_patterns(patterns: Any, names: Sequence[str]) -> list[str]:
     """Expand patterns such as pixel* to feature names; one without a match stays, for the error message."""
     columns: list[str] = []
     for part in _as_list(patterns):
-        matched = [part] if part in names else [name for name in names if fnmatchcase(name, part)]
-        columns.extend(matched or [part])
+        matches = [part] if part in names else [name for name in names if fnmatchcase(name, part)]
+        columns.extend(matches or [part])
     return list(dict.fromkeys(columns))
 
 
@@ -287,7 +288,7 @@ def _is_identifier(profile: ColumnProfile, n_rows: int) -> bool:
 
 def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str], ids: list[str]) -> None:
     """Make the best identifier the id column, unless the user named one, and leave out the other identifiers."""
-    ranked: list[tuple[int, int, ColumnPlan]] = []
+    candidates: list[tuple[int, int, ColumnPlan]] = []
     for place, column in enumerate(columns):
         stats = profile.columns[column.name]
         fixed = column.reason == "as requested" or column.name in requested
@@ -296,16 +297,16 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
         is_misread = stats.remark.endswith((" is not a number", " is not a date"))
         text = stats.kind == "text" and stats.unique and not is_misread
         if text or _is_identifier(stats, profile.n_rows):
-            ranked.append((0 if is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
-    ranked.sort(key=lambda entry: entry[:2])
-    usable = [entry[2] for entry in ranked if profile.columns[entry[2].name].unique]
-    chosen = None if ids or not usable else usable[0]
-    if chosen is not None:
-        counts = profile.columns[chosen.name].counting
-        chosen.role, chosen.reason, chosen.kind = "id", "row counter" if counts else "unique", None
-    for _, _, column in ranked:
-        if column is not chosen and (column.role == "feature" or column.reason.startswith("has a different text")):
-            like = f", as {chosen.name if chosen else ids[0]!r} does" if chosen or ids else ""
+            candidates.append((0 if is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
+    candidates.sort(key=lambda entry: entry[:2])
+    usable = [entry[2] for entry in candidates if profile.columns[entry[2].name].unique]
+    best = None if ids or not usable else usable[0]
+    if best is not None:
+        counts = profile.columns[best.name].counting
+        best.role, best.reason, best.kind = "id", "row counter" if counts else "unique", None
+    for _, _, column in candidates:
+        if column is not best and (column.role == "feature" or column.reason.startswith("has a different text")):
+            like = f", as {best.name if best else ids[0]!r} does" if best or ids else ""
             column.role, column.reason, column.kind = "left out", f"identifies rows{like}", None
 
 
@@ -317,7 +318,7 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
     rows = source.sample(_COMPARED_ROWS, [column.name for column in used])
     contents: dict[bytes, ColumnPlan] = {}
     copies: dict[str, list[str]] = {}
-    numbers, codes, unlike = list[FloatArray](), list[IntArray](), list[ColumnPlan]()
+    numbers, codes, originals = list[FloatArray](), list[IntArray](), list[ColumnPlan]()
     for column in sorted(used, key=lambda one: one.kind == "category"):
         values = rows.column(column.name).combine_chunks()
         if column.kind == "category":
@@ -333,10 +334,10 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
             copies.setdefault(first.name, []).append(column.name)
         elif column.kind == "category":
             codes.append(content.astype(np.int64) + 1)
-            unlike.append(column)
+            originals.append(column)
         else:
             numbers.append(content)
-            unlike.append(column)
+            originals.append(column)
     findings = [
         _note("copies", (name, *others), f"Left out {join_names(others)}: the same values as in {name}.")
         for name, others in copies.items()
@@ -344,8 +345,9 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, profile: Profile, req
     table = np.column_stack([np.empty((rows.num_rows, 0)), *numbers])
     for group in same_content(table, codes) if rows.num_rows >= _ENOUGH else ():
         # Keep the text of a category rather than its code, and drop dates first.
-        ranked = sorted(group, key=lambda i: (unlike[i].kind == "date", _is_code(profile.columns[unlike[i].name])))
-        names = [unlike[place].name for place in ranked]
+        alike = [originals[place] for place in group]
+        alike.sort(key=lambda column: (column.kind == "date", _is_code(profile.columns[column.name])))
+        names = [column.name for column in alike]
         drop = quote_option("--drop", names[1:])
         findings.append(_note("duplicates", names, duplicates_text(names), drop, "warning"))
     return findings
@@ -436,9 +438,9 @@ def _missing_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]:
     if missing and plan.impute is None:
         yield _note("missing", missing, f"{plan.where}: {missing_message(missing)}", "--impute median", "error")
     for ending, reason in (("% missing", "more than 80% missing"), ("has no values", "no values")):
-        gone = [column.name for column in plan.columns if column.role == "left out" and column.reason.endswith(ending)]
-        if gone:
-            yield _note("missing", gone, f"Left out {join_names(gone)}: {reason}.")
+        names = [column.name for column in plan.columns if column.role == "left out" and column.reason.endswith(ending)]
+        if names:
+            yield _note("missing", names, f"Left out {join_names(names)}: {reason}.")
     half = [column.name for column in plan.features if column.n_missing > plan.n_rows / 2 and column.width != 2]
     if half:
         text = f"More than half of the values are missing in {join_names(half)}."
@@ -459,9 +461,9 @@ def _sentinel_findings(plan: FeaturePlan, profile: Profile) -> Iterator[Finding]
     words, suspects = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
     for column in plan.features:
         stats = profile.columns[column.name]
-        known = {f"{value:g}" for value in column.missing if isinstance(value, float)}
+        numbers = {f"{value:g}" for value in column.missing if isinstance(value, float)}
         for word, n in stats.missing_words.items() if column.kind != "category" else ():
-            if word not in known:
+            if word not in numbers:
                 words.setdefault(word, {})[column.name] = n
         if stats.sentinel is not None and column.kind == "number" and not stats.sentinel.is_certain:
             suspects.setdefault(f"{stats.sentinel.value:g}", {})[column.name] = stats.sentinel.n_rows

@@ -19,6 +19,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from allegiance._core.validation import AnyArray, require
+from allegiance.drivers import Finding
 
 from .files import TableError, filesystem_of, is_url
 
@@ -99,6 +100,11 @@ def text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
+def reading_finding(where: str, text: str, level: str = "note", remedy: str = "") -> Finding:
+    """Return a finding on how a file of a table was read."""
+    return Finding("reading", (), f"{where}: {text}", remedy, level)
+
+
 class Part:
     """One file of a table, or a frame: its columns, and a function that reads rows.
 
@@ -126,8 +132,7 @@ class Part:
     ) -> None:
         self.where, self.format, self.n_rows, self.written, self._read = where, format, n_rows, written, read
         self.files: tuple[str, ...] = () if format == "frame" else (where,)
-        self.notes: list[str] = []
-        self.warnings: list[tuple[str, str]] = []  # text and remedy
+        self.findings: list[Finding] = []
         self.excluded: set[int] = set()
         self.set_schema(schema)
 
@@ -178,11 +183,11 @@ class Part:
     def kept_chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, in order, without excluded ones."""
         first = self.raw_row(start)
-        gone = np.array(sorted(self.excluded), dtype=np.int64)
+        excluded = np.array(sorted(self.excluded), dtype=np.int64)
         for chunk in self.chunks(columns, first, rows, first_pass):
-            low, high = np.searchsorted(gone, [first, first + chunk.num_rows])
+            low, high = np.searchsorted(excluded, [first, first + chunk.num_rows])
             keep = np.ones(chunk.num_rows, dtype=bool)
-            keep[gone[low:high] - first] = False
+            keep[excluded[low:high] - first] = False
             first += chunk.num_rows
             yield chunk if high == low else chunk.filter(pa.array(keep))
 
@@ -303,10 +308,8 @@ def open_json(path: str) -> Part:
     texts = {name: pa.array([_json_text(value) for value in values], pa.string()) for name, values in columns.items()}
     part = Part.of(path, pa.table(texts), "jsonl", written=True)
     if nested:
-        listed = ", ".join(map(repr, nested[:5]))
-        part.warnings.append(
-            (f"{path}: ignored nested values in {listed}. To use them, extract them into columns.", "")
-        )
+        text = f"ignored nested values in {', '.join(map(repr, nested[:5]))}. To use them, extract them into columns."
+        part.findings.append(reading_finding(path, text, "warning"))
     return part
 
 
@@ -359,7 +362,7 @@ def open_h5ad(path: str) -> Part:
     annotations = [name for name in obs.column_names if name not in columns]
     part = Part.of(path, pa.table(columns | {name: obs.column(name) for name in annotations}), "h5ad")
     used = "the matrix X" if components is None else "the principal components obsm['X_pca']"
-    part.notes.append(f"{path}: the features are {used}; the columns of obs can be labels.")
+    part.findings.append(reading_finding(path, f"the features are {used}; the columns of obs can be labels."))
     part.annotations = tuple(annotations)
     return part
 

@@ -64,10 +64,10 @@ class Gaps:
 
     def add_new(self, column: str, counts: Mapping[str, int] | None) -> None:
         """Count the new categories of a column."""
-        known = self.new.setdefault(column, Counter())
-        if known is not None:
-            known.update(counts or {})
-        if counts is None or (known is not None and len(known) > _MAX_CATEGORIES):
+        counter = self.new.setdefault(column, Counter())
+        if counter is not None:
+            counter.update(counts or {})
+        if counts is None or (counter is not None and len(counter) > _MAX_CATEGORIES):
             self.new[column] = None
 
 
@@ -232,10 +232,10 @@ class FeaturePlan:
             listed = join_names((f"{c.name} ({c.width})" for c in categories), 12)
             width = sum(c.width for c in categories)
             lines.append(f"categories, one-hot ({len(categories):,}, {width:,} columns): {listed}")
-        left = [c for c in self.columns if c.role == "left out"]
-        lines += [f"left out: {c.name} {c.reason}" for c in left[:_MAX_LISTED]]
-        if len(left) > _MAX_LISTED:
-            lines.append(f"left out: {len(left) - _MAX_LISTED:,} more columns")
+        left_out = [c for c in self.columns if c.role == "left out"]
+        lines += [f"left out: {c.name} {c.reason}" for c in left_out[:_MAX_LISTED]]
+        if len(left_out) > _MAX_LISTED:
+            lines.append(f"left out: {len(left_out) - _MAX_LISTED:,} more columns")
         gaps = {c.name: c.n_missing for c in self.features if c.n_missing}
         filled = {c.name: c.n_missing for c in self.features if c.n_missing and c.kind != "category"}
         blank = {name: n for name, n in gaps.items() if name not in filled}
@@ -262,12 +262,12 @@ class FeaturePlan:
         """
         gaps = Gaps() if gaps is None else gaps
         batch = as_arrow(rows)
-        known = set(batch.schema.names)
-        lacking = [name for name in self.used if name not in known]
-        if lacking:
-            listed = ", ".join(map(repr, lacking[:10]))
-            raise TableError(f"the rows have no column {listed}, which the model needs.")
-        used = batch.select([*self.used, *(name for name in self.labels if name in known)])
+        names = set(batch.schema.names)
+        missing = [name for name in self.used if name not in names]
+        if missing:
+            text = ", ".join(map(repr, missing[:10]))
+            raise TableError(f"the rows have no column {text}, which the model needs.")
+        used = batch.select([*self.used, *(name for name in self.labels if name in names)])
         matrix = np.zeros((batch.num_rows, len(self.names)), dtype=np.float32 if self.single else np.float64)
         present = np.ones(batch.num_rows, dtype=bool)
         start = 0
@@ -416,12 +416,12 @@ class FeaturePlan:
             If columns are missing, which the message names, or if there are no rows.
         """
         there = set(table.columns)
-        lacking = [name for name in self.used if name not in there]
+        missing = [name for name in self.used if name not in there]
         partial = [name for names in table.partial_columns(()) for name in names]
-        table.check_columns([name for name in lacking if name in partial])
-        if lacking:
-            plural = "columns that the model needs are" if len(lacking) > 1 else "column that the model needs is"
-            raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {join_names(map(repr, lacking))}.")
+        table.check_columns([name for name in missing if name in partial])
+        if missing:
+            plural = "columns that the model needs are" if len(missing) > 1 else "column that the model needs is"
+            raise TableError(f"{table.where}: {len(missing)} {plural} missing: {join_names(map(repr, missing))}.")
         if table.count_rows() == 0:
             raise TableError(f"{table.where} has a header, but no rows.")
         notes = []
@@ -495,8 +495,8 @@ class FeaturePlan:
 
 def _column_from(entry: Mapping[str, Any]) -> ColumnPlan:
     """Return a column plan from plain values, after checking them."""
-    known = {one.name for one in fields(ColumnPlan)}
-    column = ColumnPlan(**{key: value for key, value in entry.items() if key in known})
+    field_names = {one.name for one in fields(ColumnPlan)}
+    column = ColumnPlan(**{key: value for key, value in entry.items() if key in field_names})
     centers = column.center if isinstance(column.center, list) else [column.center]
     numbers = [float(value) for value in [*centers, column.spread, column.fill]]
     feature = column.role == "feature"

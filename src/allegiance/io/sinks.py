@@ -46,6 +46,8 @@ WRITABLE = {
 }
 #: Rows per text block, which must stay below 2 GB.
 _TEXT_ROWS = 65_536
+#: Rows or bytes after which a Parquet row group is written. Small groups are slow to write and to read.
+_GROUP_ROWS, _GROUP_BYTES = 65_536, 2**23
 #: Prefixes that make a spreadsheet program evaluate a text as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: Maximum rows of a worksheet and characters of a cell.
@@ -248,19 +250,33 @@ class Sink:
 
 
 class _Parquet:
-    """Parquet with one row group per batch; views and runs are written as plain columns."""
+    """Parquet in row groups of several batches; views and runs are written as plain columns."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
         self._schema = plain_schema(schema).with_metadata(schema.metadata)
-        self._writer = pq.ParquetWriter(file, self._schema)
+        # Dictionaries of numbers with many digits cost time and space.
+        repeated = [one.name for one in self._schema if not pa.types.is_floating(one.type)]
+        self._writer = pq.ParquetWriter(file, self._schema, use_dictionary=repeated)
+        self._waiting: list[pa.RecordBatch] = []
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         arrays = [cast_column(array, one.type) for array, one in zip(batch.columns, self._schema, strict=True)]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        rows, size = sum(one.num_rows for one in self._waiting), sum(one.nbytes for one in self._waiting)
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        """Write the waiting batches as one row group."""
+        table = pa.Table.from_batches(self._waiting, self._schema)
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self._waiting.clear()
 
     def close(self) -> None:
-        """Write the footer."""
+        """Write the last rows and the footer."""
+        if self._waiting:
+            self._write_group()
         self._writer.close()
 
 

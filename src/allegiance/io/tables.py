@@ -5,6 +5,7 @@ Columns of delimited text are read as text. The profile of all rows then decides
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import Counter
@@ -134,7 +135,7 @@ def open_table(
     every = [path for one in inputs for path in locate_files(os.fspath(one), format)]
     paths = list(dict.fromkeys(every))
     if not paths:
-        raise TableError("no file was named.")
+        raise TableError("source is an empty list: name at least one file.")
     # The folders of a single file do not become columns.
     is_named = len(paths) == 1 and paths[0] == os.fspath(inputs[0])
     dialect = Dialect(sep, encoding, skip_rows, header, frozenset(int(line) for line in skip_lines))
@@ -142,7 +143,8 @@ def open_table(
     for part, path in zip(parts, paths, strict=True):
         part.keys = {} if is_named else {key: value for key, value in _keys(path).items() if key not in part.names}
     if len(every) > len(paths):
-        parts[0].notes.append(f"{len(every) - len(paths):,} files were named more than once and are read once.")
+        text = f"{len(every) - len(paths):,} files were named more than once and are read once."
+        parts[0].findings.append(Finding("reading", (), text, level="note"))
     return Table(parts, rules)
 
 
@@ -201,9 +203,9 @@ class Table:
         needed
             Names of columns.
         """
-        wanted, most = set(needed), len(self._parts) / 2
-        lacking = [name for name, (_, n) in self._partial.items() if n > most or name in wanted]
-        return lacking, [name for name in self._partial if name not in lacking]
+        names, most = set(needed), len(self._parts) / 2
+        incomplete = [name for name, (_, n) in self._partial.items() if n > most or name in names]
+        return incomplete, [name for name in self._partial if name not in incomplete]
 
     def _common_type(self, name: str) -> Any:
         """Return the type of a column that all of the table's files can be cast to."""
@@ -264,11 +266,7 @@ class Table:
         row
             The number of a row of the table, as in :meth:`batches`.
         """
-        for part in self._parts:
-            if part.n_kept is None or row < part.n_kept:
-                break
-            row -= part.n_kept
-        raw = part.raw_row(row)
+        part, (raw, *_) = next((part, rows) for part, rows in self._split_rows([row]) if rows)
         return f"{part.where}, line {part.lines_of([raw])[0]:,}" if part.written else f"{part.where}, row {raw:,}"
 
     @property
@@ -328,10 +326,10 @@ class Table:
 
     def _split_rows(self, rows: Sequence[int]) -> list[tuple[Part, list[int]]]:
         """Return the parts that hold some rows, with the numbers of these rows in their file."""
-        start, pairs = 0, []
+        start, pairs = 0.0, []
         for part in self._parts:
-            stop = start + (part.n_kept or 0)
-            pairs.append((part, [part.raw_row(row - start) for row in rows if start <= row < stop]))
+            stop = math.inf if part.n_kept is None else start + part.n_kept
+            pairs.append((part, [part.raw_row(row - int(start)) for row in rows if start <= row < stop]))
             start = stop
         return pairs
 
@@ -349,15 +347,11 @@ class Table:
     @property
     def findings(self) -> list[Finding]:
         """Findings on how the table was read; complete after profiling."""
-        notes = [
-            Finding("reading", (), text, remedy, "warning") for part in self._parts for text, remedy in part.warnings
-        ]
-        notes += [Finding("reading", (), text, level="note") for part in self._parts for text in part.notes]
+        findings = [*self._findings, *(finding for part in self._parts for finding in part.findings)]
         if ignored := self.partial_columns(())[1]:
-            text = (
-                f"Ignored {join_names(map(repr, ignored))}: not all files have {'it' if len(ignored) == 1 else 'them'}."
-            )
-            notes.append(Finding("reading", tuple(ignored), text, level="note"))
+            them = "it" if len(ignored) == 1 else "them"
+            text = f"Ignored {join_names(map(repr, ignored))}: not all files have {them}."
+            findings.append(Finding("reading", tuple(ignored), text, level="note"))
         by_value: dict[str, dict[str, int]] = {}
         for name, one in self._sentinels.items():
             is_date = self._profile is not None and self._profile.columns[name].kind == "date"
@@ -365,8 +359,8 @@ class Table:
             by_value.setdefault(value, {})[name] = one.n_rows
         for value, counts in by_value.items():
             text = f"{value} counts as missing in {join_counts(counts)}: it is repeated and far from all other values."
-            notes.append(Finding("sentinel", tuple(counts), text, "--keep-sentinels"))
-        return list(dict.fromkeys([*self._findings, *notes]))
+            findings.append(Finding("sentinel", tuple(counts), text, "--keep-sentinels"))
+        return list(dict.fromkeys(findings))
 
     def batches(
         self,
@@ -393,12 +387,12 @@ class Table:
             Convert columns of text files to the types in their profile. Otherwise they stay text, exactly as written.
             Columns of other files always keep their type.
         """
-        wanted = self.check_columns(self.columns if columns is None else columns)
+        names = self.check_columns(self.columns if columns is None else columns)
         if self._written and self._rules["keep_rows"] == "auto":
             self.profile()  # finds the rows to leave out
-        self.schema_of(wanted, typed=typed)
-        rows = rows_of_batch(rows, len(wanted))
-        batches = _regroup(_stop_at(self._chunks(wanted, rows, start), stop, start), rows)
+        self.schema_of(names, typed=typed)
+        rows = rows_of_batch(rows, len(names))
+        batches = _regroup(_stop_at(self._chunks(names, rows, start), stop, start), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
@@ -409,9 +403,9 @@ class Table:
         columns, typed
             As in :meth:`batches`.
         """
-        wanted = self.check_columns(self.columns if columns is None else columns)
-        schema = self.schema_of(wanted, typed=typed)
-        return pa.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
+        names = self.check_columns(self.columns if columns is None else columns)
+        schema = self.schema_of(names, typed=typed)
+        return pa.Table.from_batches(list(self.batches(names, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
         """Return a random sample of unparsed rows in their order, which :meth:`profile` draws.
@@ -477,15 +471,15 @@ class Table:
         columns
             The names.
         """
-        wanted = list(columns)
+        names = list(columns)
         known = set(self.columns)
-        unknown = [name for name in dict.fromkeys(wanted) if name not in known]
+        unknown = [name for name in dict.fromkeys(names) if name not in known]
         partial = [name for name in unknown if name in self._partial]
         if partial:
             raise TableError(f"{self._partial[partial[0]][0]} has no column {partial[0]!r}, but other files have.")
         if unknown:
             raise TableError(_unknown_columns(unknown, self.columns, self.where))
-        return wanted
+        return names
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that identify the data: files, sizes, times, columns."""
@@ -546,28 +540,28 @@ def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str)
         for name, matches in close.items()
         if matches
     ]
-    strange = [repr(name) for name, matches in close.items() if not matches]
-    if strange:
-        sentences.append(f"{where} has no column {' or '.join(strange)}.")
+    unmatched = [repr(name) for name, matches in close.items() if not matches]
+    if unmatched:
+        sentences.append(f"{where} has no column {' or '.join(unmatched)}.")
         sentences.append(f"Its columns are {join_names(map(repr, columns), 12)}.")
     return " ".join(sentences)
 
 
 def _regroup(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     """Regroup the rows of chunks into batches of ``rows`` rows."""
-    held: list[pa.RecordBatch] = []
+    pieces: list[pa.RecordBatch] = []
     count = 0
     for chunk in chunks:
         rest = chunk
         while count + rest.num_rows >= rows:
-            held.append(rest.slice(0, rows - count))
+            pieces.append(rest.slice(0, rows - count))
             rest, count = rest.slice(rows - count), 0
-            yield _merge(held)
+            yield _merge(pieces)
         if rest.num_rows:
-            held.append(rest)
+            pieces.append(rest)
             count += rest.num_rows
-    if held:
-        yield _merge(held)
+    if pieces:
+        yield _merge(pieces)
 
 
 def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
@@ -610,7 +604,7 @@ def locate_files(spec: str, format: str | None = None) -> list[str]:
     visible = [name for name in paths if not _is_hidden(name, spec)]
     tables = [name for name in visible if format is not None or _format_of(name) is not None]
     if not tables:
-        raise TableError(f"{spec} has no table in it: no file has one of the endings {', '.join(_ENDINGS)}.")
+        raise TableError(f"{spec} contains no table: none of its files ends in {', '.join(_ENDINGS)}.")
     different = sorted({str(_format_of(name)) for name in tables})
     if len(different) > 1 and format is None:
         raise TableError(

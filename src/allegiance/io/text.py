@@ -14,12 +14,12 @@ import time
 import weakref
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from fnmatch import fnmatch
-from itertools import chain, count, pairwise
+from itertools import count, pairwise, takewhile
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -27,9 +27,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from allegiance._core.validation import require
+from allegiance.drivers import Finding
 
 from .files import TableError
-from .formats import Part, column_of, drop_first_rows, open_seekable, text_of, wrap_errors
+from .formats import Part, column_of, drop_first_rows, open_seekable, reading_finding, text_of, wrap_errors
 from .values import read_numbers
 
 #: Rows searched for the header.
@@ -66,20 +67,19 @@ class Dialect:
 
 
 class Layout(NamedTuple):
-    """Header position, column names, and notes and warnings about them."""
+    """Header position, column names, and findings about them."""
 
     names: list[str]
     header: int
     has_names: bool
-    notes: list[str]
-    warnings: list[tuple[str, str]]
+    findings: list[Finding]
 
 
-def find_layout(rows: list[list[str]], header: int | None = None, has_names: bool | None = None) -> Layout:
+def find_layout(rows: list[list[str]], where: str, header: int | None, has_names: bool | None) -> Layout:
     """Find the header of a table: the first row that is as wide as most rows, and mostly filled."""
     widths = Counter(len(row) for row in rows)
     width = max(widths.items(), key=lambda item: (item[1], item[0]))[0]
-    notes = []
+    findings = list[Finding]()
     if header is None:
         filled = [sum(1 for cell in row if cell.strip()) for row in rows]
         wide = [i for i, row in enumerate(rows) if len(row) >= width - 1 and filled[i] > max(1, width // 2)]
@@ -87,37 +87,41 @@ def find_layout(rows: list[list[str]], header: int | None = None, has_names: boo
         if header:
             titles = "; ".join(repr(" ".join(row).strip()[:40]) for row in rows[:header] if any(map(str.strip, row)))
             plural = "lines" if header > 1 else "line"
-            notes.append(f"skipped {header} {plural} above the header: {titles} (`skip_rows=`).")
+            text = f"skipped {header} {plural} above the header: {titles} (`skip_rows=`)."
+            findings.append(reading_finding(where, text))
     names = [cell.strip().lstrip("\ufeff") for cell in rows[header]]
     if has_names is not False:
         header, names = _join_header_levels(rows, header, names)
     below = rows[header + 1 :]
     if below and len(names) == width - 1:
-        spare = all(not row[-1].strip() for row in below if len(row) == width)
-        names = [*names, ""] if spare else ["row_name", *names]
-        where = "a separator at the end of each row" if spare else "a column without a name, 'row_name', comes first"
-        notes.append(f"rows have one column more than the header: {where}.")
+        is_empty = all(not row[-1].strip() for row in below if len(row) == width)
+        names = [*names, ""] if is_empty else ["row_name", *names]
+        reason = (
+            "a separator at the end of each row" if is_empty else "a column without a name, 'row_name', comes first"
+        )
+        findings.append(reading_finding(where, f"rows have one column more than the header: {reason}."))
     while len(names) > 1 and not names[-1] and below and all(len(row) < len(names) for row in below):
         names.pop()
     if has_names is False or (has_names is None and _looks_like_data(rows[header], below)):
         if has_names is None:
-            notes.append("no header; the columns are called x0, x1, ...")
-        return Layout([f"x{i}" for i in range(len(names))], header, False, notes, [])
-    warnings = list[tuple[str, str]]()
+            findings.append(reading_finding(where, "no header; the columns are called x0, x1, ..."))
+        return Layout([f"x{i}" for i in range(len(names))], header, False, findings)
     if has_names is None and _resembles_values(names, below):
         listed = ", ".join(name for name in names[:4] if name)
-        warnings.append((f"the first line looks like data, not like column names ({listed}, ...).", "--no-header"))
-    taken, unique = set(names), dict[str, str]()
+        text = f"the first line looks like data, not like column names ({listed}, ...)."
+        findings.append(reading_finding(where, text, "warning", "--no-header"))
+    header_names, unique = set(names), dict[str, str]()
     for place, name in enumerate(names, 1):
         new, number = name or f"unnamed_{place}", 2
-        while new in unique or (new != name and new in taken):
+        while new in unique or (new != name and new in header_names):
             new, number = f"{name or f'unnamed_{place}'}_{number}", number + 1
         unique[new] = name
-    changed = [new for new, name in unique.items() if new != name]
-    if changed:
-        listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
-        notes.append(f"columns without a name, or with one that occurs twice, are called {listed}.")
-    return Layout(list(unique), header, True, notes, warnings)
+    new_names = [new for new, name in unique.items() if new != name]
+    if new_names:
+        listed = ", ".join(new_names[:5]) + (", ..." if len(new_names) > 5 else "")
+        text = f"columns without a name, or with one that occurs twice, are called {listed}."
+        findings.append(reading_finding(where, text))
+    return Layout(list(unique), header, True, findings)
 
 
 def _join_header_levels(rows: list[list[str]], header: int, names: list[str]) -> tuple[int, list[str]]:
@@ -185,24 +189,25 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
             names = list(book.sheet_names)
             if sheet is not None and sheet not in names:
                 raise TableError(f"{path} has no sheet {sheet!r}. Its sheets are {', '.join(map(repr, names))}.")
-            wanted = names if sheet is None else [sheet]
-            opened = {name: book.get_sheet_by_name(name) for name in wanted}
-            sheets = {name: one.to_python(skip_empty_area=True) for name, one in opened.items()}
-            tops = {name: (one.start or (0, 0))[0] for name, one in opened.items()}
+            sheet_names = names if sheet is None else [sheet]
+            worksheets = {name: book.get_sheet_by_name(name) for name in sheet_names}
+            sheets = {name: one.to_python(skip_empty_area=True) for name, one in worksheets.items()}
+            tops = {name: (one.start or (0, 0))[0] for name, one in worksheets.items()}
     if not sheets:
         raise TableError(f"{path} has no sheets, or it is damaged.")
-    chosen = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
-    rows, top = sheets[chosen], tops[chosen] + 1
+    title = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
+    rows, top = sheets[title], tops[title] + 1
     if not rows:
-        raise TableError(f"{path}: the sheet {chosen!r} is empty.")
+        raise TableError(f"{path}: the sheet {title!r} is empty.")
     skip_rows = None if dialect.skip_rows is None else max(0, dialect.skip_rows - top + 1)
     if skip_rows is not None and skip_rows >= len(rows):
         raise TableError(
-            f"{path}: the sheet {chosen!r} has {len(rows):,} rows, so `skip_rows={dialect.skip_rows}` leaves none."
+            f"{path}: the sheet {title!r} has {len(rows):,} rows, so `skip_rows={dialect.skip_rows}` leaves none."
         )
     lines = [top + i for i in range(len(rows)) if top + i not in dialect.skip_lines]
     cells = [rows[line - top] for line in lines]
-    layout = find_layout([[text_of(cell) for cell in row] for row in cells[:_HEAD_ROWS]], skip_rows, dialect.header)
+    texts = [[text_of(cell) for cell in row] for row in cells[:_HEAD_ROWS]]
+    layout = find_layout(texts, path, skip_rows, dialect.header)
     first = layout.header + layout.has_names
     columns = {
         name: column_of([_cell(row[i]) if i < len(row) else None for row in cells[first:]])
@@ -210,11 +215,11 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     }
     part = Part.of(path, pa.table(columns), "xlsx", written=True)
     part.has_names, part.first_line = layout.has_names, lines[first] if first < len(lines) else top
-    part.notes += [f"{path}: {note}" for note in layout.notes]
-    part.warnings += [(f"{path}: {text}", remedy) for text, remedy in layout.warnings]
+    part.findings += layout.findings
     if len(sheets) > 1:
-        others = ", ".join(repr(name) for name in names if name != chosen)
-        part.notes.append(f"{path}: read the sheet {chosen!r}. Its other sheets are {others} (`sheet=`).")
+        others = ", ".join(repr(name) for name in names if name != title)
+        text = f"read the sheet {title!r}. Its other sheets are {others} (`sheet=`)."
+        part.findings.append(reading_finding(path, text))
     return part
 
 
@@ -314,41 +319,63 @@ class TextFile(Part):
             if header is None:
                 end = "has fewer lines" if not more else f"has no header in its first {len(rows)} rows"
                 raise TableError(f"{self.where} {end}, so `skip_rows={skip}` leaves no table.")
-        layout = find_layout([rows[place] for place in places], header, self._dialect.header)
+        layout = find_layout([rows[place] for place in places], self.where, header, self._dialect.header)
         top = places[layout.header]
         self._skip_lines, self.has_names = lines[top], layout.has_names
         self.set_schema(pa.schema([(name, pa.string()) for name in layout.names]))
         self.first_line = lines[top] + 1 + layout.has_names
-        self.notes = [f"{self.where}: {note}" for note in layout.notes]
-        self.warnings = [(f"{self.where}: {text}", remedy) for text, remedy in layout.warnings]
-        below = {line for line in self._dialect.skip_lines if line >= self.first_line}
-        self.exclude(row for row, line in self._row_lines(max(below, default=0)) if line in below)
+        self.findings = layout.findings
+        if below := {line for line in self._dialect.skip_lines if line >= self.first_line}:
+            lines_below = takewhile(lambda line: line <= max(below), self._row_lines())
+            self.exclude(row for row, line in enumerate(lines_below) if line in below)
         if self._encoding not in ("utf-8", self._dialect.encoding):
-            note = f"read as {self._encoding}, because it is not UTF-8 (`encoding=`)."
-            self.notes.append(f"{self.where}: {note}")
+            text = f"read as {self._encoding}, because it is not UTF-8 (`encoding=`)."
+            self.findings.append(reading_finding(self.where, text))
 
-    def _row_lines(self, last: int) -> Iterator[tuple[int, int]]:
-        """Yield the number and the line of each row, up to a line."""
-        if not last:
-            return
+    def _records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
+        """Yield the first and the last line of each row, its cells, and its lines; slow, but it knows where rows are.
+
+        The last row holds only a mark, unless a quotation mark is open.
+        """
         codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-        with io.TextIOWrapper(io.BufferedReader(_Stream(self._open(), self.where, self._encoding)), codec) as text:
-            reader = csv.reader(text, delimiter=self._sep)
-            line, row = 1, 0
-            for cells in reader:
-                if cells and line >= self.first_line:
-                    yield row, line
-                    row += 1
-                line = reader.line_num + 1
-                if line > last:
+        stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
+        lines = list[str]()
+
+        def limited_lines() -> Iterator[str]:
+            for number in count(1):
+                line = text.readline(_BLOCK)
+                if len(line) == _BLOCK:
+                    size = f"{_BLOCK >> 20} MB"
+                    raise TableError(f"{self.where}, line {number}: longer than {size}, which cannot be read.")
+                lines.append(line or _END)
+                yield lines[-1]
+                if not line:
                     return
+
+        limit = csv.field_size_limit(2 * _BLOCK)
+        try:
+            with io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="") as text:
+                reader = csv.reader(limited_lines(), delimiter=self._sep)
+                first = 1
+                for cells in reader:
+                    yield first, reader.line_num, cells, lines
+                    first = reader.line_num + 1
+                    lines.clear()
+        finally:
+            csv.field_size_limit(limit)
+
+    def _row_lines(self) -> Iterator[int]:
+        """Yield the first line of each row below the header."""
+        return (
+            first for first, _, cells, _ in self._records() if cells not in ([], [_END]) and first >= self.first_line
+        )
 
     def lines_of(self, rows: list[int]) -> list[int]:
         """Return the lines of rows in the file, counted from 1."""
         if self._one_line_per_row or not rows:
             return super().lines_of(rows)
-        wanted = set(rows)
-        lines = {row: line for row, line in self._row_lines(1 << 62) if row in wanted}
+        numbers = set(rows)
+        lines = {row: line for row, line in enumerate(self._row_lines()) if row in numbers}
         return [lines[row] for row in rows]
 
     def _reader(self, columns: list[str], stream: _Stream) -> Any:
@@ -399,16 +426,6 @@ class TextFile(Part):
         self._one_line_per_row = lines in (count + self.first_line - 2, count + self.first_line - 1)
         self.n_rows = count
 
-    def _limited_lines(self, text: io.TextIOWrapper) -> Iterator[str]:
-        """Yield lines, and raise an error for a line that is too long."""
-        for number in count(1):
-            line = text.readline(_BLOCK)
-            if len(line) == _BLOCK:
-                raise TableError(f"{self.where}, line {number}: longer than {_BLOCK >> 20} MB, which cannot be read.")
-            if not line:
-                return
-            yield line
-
     def _unreadable(self, message: str) -> Exception:
         """Return the error for a file that cannot be parsed."""
         if "invalid UTF8" in message:
@@ -423,36 +440,25 @@ class TextFile(Part):
         return TableError(f"{self.where} cannot be read. {message}")
 
     def _diagnose(self, *, ragged: bool) -> None:
-        """Raise for the first row that contains others or has a different width. Slow, but it names the line."""
-        codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-        stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
-        taken: list[str] = []
-        first, width = 1, len(self.names)
-        limit = csv.field_size_limit(2 * _BLOCK)
+        """Raise for the first row that contains others or has a different width."""
+
+        def lost_rows(line: int, problem: str) -> TableError:
+            text = f"the quotation mark opened in line {line} {problem}"
+            return TableError(f"{self.where}: {text} Correct the file: rows would be lost.")
+
+        width, end = len(self.names), 0
         try:
-            lines = io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="")
-            reader = csv.reader(_record_lines(chain(self._limited_lines(lines), [_END]), taken), delimiter=self._sep)
-            while True:
-                try:
-                    row = next(reader, None)
-                    wrong = _quote_problem(taken, self._sep, width) if len(taken) > 1 else ""
-                except csv.Error:
-                    wrong = "is not closed."
-                if wrong:
-                    wrong = f"the quotation mark opened in line {first} {wrong.format(last=reader.line_num)}"
-                    raise TableError(f"{self.where}: {wrong} Correct the file: rows would be lost.")
-                if row is None or row == [_END]:
-                    return
-                if ragged and row and first > self._skip_lines + 1 and len(row) != width:
+            for first, last, row, lines in self._records():
+                if problem := _quote_problem(lines, self._sep, width) if len(lines) > 1 else "":
+                    raise lost_rows(first, problem.format(last=last))
+                if ragged and row and row != [_END] and first > self._skip_lines + 1 and len(row) != width:
                     raise TableError(
                         f"{self.where}, line {first}: {len(row)} columns, but the header has {width}. "
                         "Correct the line, or quote the values that contain the separator."
                     )
-                first = reader.line_num + 1
-                taken.clear()
-        finally:
-            csv.field_size_limit(limit)
-            stream.close()
+                end = last
+        except csv.Error as error:
+            raise lost_rows(end + 1, "is not closed.") from error
 
 
 def _wait_for_release(stream: weakref.ref[_Stream]) -> None:
@@ -532,18 +538,18 @@ def _decode_head(head: bytes, encoding: str, where: str) -> str:
 
 def _separator(text: str, more: bool) -> str:
     """Return the separator that gives most lines the same number of columns, at least two."""
-    best, chosen = (0.0, False, 0), ","
+    best_score, best_sep = (0.0, False, 0), ","
     for sep in (",", ";", "\t", "|", " "):
         widths: list[int] = []
         with suppress(csv.Error):
             widths = [len(row) for row in _parse_rows(text, sep, more)[0]]
         width, count = max(Counter(widths).items(), key=lambda item: (item[1], item[0]), default=(0, 0))
-        if width < 2 or (sep == " " and (count < len(widths) - 1 or best[0] > 0)):
+        if width < 2 or (sep == " " and (count < len(widths) - 1 or best_score[0] > 0)):
             continue
         score = (round(count / len(widths), 1), widths[0] == width, width if sep != " " else 0)
-        if score > best:
-            best, chosen = score, sep
-    return chosen
+        if score > best_score:
+            best_score, best_sep = score, sep
+    return best_sep
 
 
 def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[int]]:
@@ -565,13 +571,6 @@ def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[
     return rows, before
 
 
-def _record_lines(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """Yield lines of delimited text, and append each to ``taken``."""
-    for line in lines:
-        taken.append(line)
-        yield line
-
-
 def _quote_problem(lines: list[str], sep: str, width: int) -> str:
     """Return the problem with the quotation marks of a row that spans several lines; empty if there is none.
 
@@ -584,7 +583,7 @@ def _quote_problem(lines: list[str], sep: str, width: int) -> str:
         if "end of data" in str(error):
             return "is not closed."
         return "is closed in line {last}, in the middle of a value: is one missing in between?"
-    alike = sum(line.count(sep) == width - 1 for line in lines[1:])
-    if width > 1 and alike >= 2 and alike > (len(lines) - 1) / 2:
+    n_rows = sum(line.count(sep) == width - 1 for line in lines[1:])
+    if width > 1 and n_rows >= 2 and n_rows > (len(lines) - 1) / 2:
         return "is closed in line {last}, and the lines between look like rows: is one missing in between?"
     return ""

@@ -207,8 +207,8 @@ _MONTHS = re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec")
 _OTHER_MONTHS = {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
 _PATTERNS = {
     "ymd": rf"^(?P<y>\d{{4}}){_PART}(?P<mo>\d{{1,2}}){_PART}(?P<d>\d{{1,2}}){_TIME}$",
-    "dmy": rf"^(?P<d>\d{{1,2}}){_PART}(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
-    "mdy": rf"^(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<d>\d{{1,2}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
+    "dmy": rf"^(?P<d>\d{{1,2}}){_PART}(?P<mo>\d{{1,2}}|[A-Za-zÄä]{{3,9}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
+    "mdy": rf"^(?P<mo>\d{{1,2}}|[A-Za-zÄä]{{3,9}}){_PART}(?P<d>\d{{1,2}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, join_names
 from allegiance.results import AffinityResult
 
-from ._inputs import Column, check_inputs, shorten
+from ._inputs import EXCERPT, Column, check_inputs, shorten
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 _TRAITS, _IN_NAME, _IN_DETAILS = 8, 2, 3
 #: Smallest differences for a name: in standard deviations, and in the share of a category.
 _WORTH_A_NAME, _WORTH_A_SHARE = 0.6, 0.25
+#: Smallest difference in the share of texts with a word, and most texts and words that are counted.
+_WORTH_A_WORD, _TEXTS, _WORDS = 0.1, 10_000, 5_000
 #: Characters of a name, and of a category inside it.
 _NAME_LENGTH, _LEVEL_LENGTH = 48, 24
 #: Values that are only clear together with their column name.
@@ -214,8 +218,28 @@ def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
     if column.is_year:
         return f"{value:.0f}"
     if largest is not None and 1e-3 <= largest < 1e15:
-        return f"{value:,.{max(0, 2 - int(np.floor(np.log10(largest))))}f}"
+        decimals = max(0, 2 - int(np.floor(np.log10(largest))))
+        return f"{round(value, decimals) or 0.0:,.{decimals}f}"
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
+
+
+def name_by_words(texts: list[str], codes: IntArray, k: int) -> list[str]:
+    """Describe k clusters of texts by the words that are more frequent there than in the other clusters."""
+    rows = np.flatnonzero(codes >= 0)
+    rows = rows[:: -(-rows.size // _TEXTS) or 1]
+    words = CountVectorizer(binary=True, stop_words="english", token_pattern=r"[^\W\d_]{3,}", max_features=_WORDS)
+    try:
+        occurs = words.fit_transform([texts[row][:EXCERPT] for row in rows.tolist()])
+    except ValueError:  # There are no words.
+        return [""] * k
+    members = np.bincount(codes[rows], minlength=k)[:, None].astype(np.float64)
+    sums = sp.csr_array((np.ones(rows.size), (codes[rows], np.arange(rows.size))), shape=(k, rows.size)) @ occurs
+    profile = _compared(sums.toarray() / np.maximum(members, 1), members, None, 1.0)
+    difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
+    difference[np.nan_to_num(profile.means - profile.rest) < _WORTH_A_WORD] = 0.0
+    strongest = np.argsort(-difference, axis=1, kind="stable")[:, :_IN_NAME]
+    vocabulary = words.get_feature_names_out()
+    return [", ".join(vocabulary[word] for word in own if difference[code, word]) for code, own in enumerate(strongest)]
 
 
 def cluster_descriptions(result: AffinityResult, data: Any) -> list[Description]:
@@ -266,7 +290,9 @@ def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePla
     return describe(columns, cluster_traits(columns, profiles, len(centers)))
 
 
-def described(columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray) -> list[dict[str, Any]]:
+def column_descriptions(
+    columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray
+) -> list[dict[str, Any]]:
     """Return columns with the values that describe clusters in page order, for the page's scripts."""
     order = np.argsort(place)
     entries = []
@@ -299,10 +325,10 @@ class HeatRow(NamedTuple):
     for two standard deviations and more."""
 
 
-def heat_map(
+def describe_in_heat_map(
     columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray, shares: dict[str, float]
 ) -> list[HeatRow]:
-    """Return the columns that describe clusters as a heat map in page order, strong drivers or separation first."""
+    """Describe clusters by the rows of the heat map, one for each column, strong drivers or separation first."""
     order = np.argsort(place)
     rows = []
     for number, (column, profile) in enumerate(zip(columns, profiles, strict=True)):

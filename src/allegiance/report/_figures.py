@@ -131,7 +131,7 @@ def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArra
 
 
 def _discriminant_axes(components: FloatArray, result: AffinityResult) -> FloatArray | None:
-    """Return the two map axes (n, 2) that separate the clusters best; None if there are fewer than three."""
+    """Return the map figure's axes (n, 2) that separate the clusters best; None if there are fewer than three."""
     members = np.flatnonzero(~result._noise)
     members = members[:: max(1, members.size // _DISCRIMINANT_ROWS)]
     codes = result._codes[members]

@@ -271,6 +271,9 @@ def check_inputs(
     features = check_features(X, feature_names, n)
     identifiers = _identifiers(result, X if table is None else table.to_native(), _named_ids(ids, table, n))
     columns = list(_features_as_columns(features, result)) if table is None else list(read_columns(table))
+    has_media = texts is not None or images is not None
+    if describe_by is None and table is None and features is not None and has_media and not features.are_named:
+        describe_by = []  # The numbers of an embedding say nothing to a reader.
     if describe_by is not None:
         if unknown := [name for name in describe_by if name not in {column.name for column in columns}]:
             raise ValueError(f"describe_by names {unknown[0]!r}, which is not a column of {name}.")

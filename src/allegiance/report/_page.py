@@ -21,7 +21,7 @@ from allegiance.notebook import count, element, markup
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, display_name
 
 from . import _points
-from ._describe import describe, described, heat_map, result_traits
+from ._describe import column_descriptions, describe, describe_in_heat_map, name_by_words, result_traits
 from ._figures import draw_figures, palettes, project
 from ._inputs import EXCERPT, Inputs, check_inputs
 from ._points import Groups, NeighborFinder, PageSample
@@ -85,7 +85,7 @@ class Page:
         self.nonce = ""
         """The nonce of the page's scripts, set when the page is rendered."""
         self._before: AffinityResult | None = None
-        self._show(result, None)
+        self._set_result(result, None)
         self.names = self._cluster_names(result, names)
         """Cluster names by label; empty if the label needs none."""
 
@@ -93,15 +93,15 @@ class Page:
         """Return the drivers for the page, in the features or, without them, in the table; None without either."""
         features, table = self.inputs.features, self.inputs.table
         columns = [column.name for column in self.inputs.columns if column.describes and column.kind != "text"]
-        if result.classes.size < 2 or (features is None and not columns):
+        if result.classes.size < 2 or not columns:
             return None
         if features is not None and (table is None or not set(features.names) <= set(table.columns)):
             return find_drivers(result, features.rows, names=features.names)
         columns = columns if features is None else features.names
         return find_drivers(result, table.select(columns).to_native(), scale=True)
 
-    def _show(self, result: AffinityResult, audit: Any) -> None:
-        """Choose the points on the page and their coordinates."""
+    def _set_result(self, result: AffinityResult, audit: Any) -> None:
+        """Set the result that the page is about, before or after an audit."""
         self.result, self._audit = result, audit
         self.groups = _points.group_points(result)
         self.sample = _points.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
@@ -111,15 +111,17 @@ class Page:
         """Return the page with the trust after an audit, and the same labels to audit."""
         page = copy(self)
         page._before = self._before or self.result
-        page._show(audit.result, audit)
+        page._set_result(audit.result, audit)
         return page
 
     def _cluster_names(self, result: AffinityResult, names: Any) -> dict[str, str]:
         """Return the cluster names of the page by label: the user's, or by default traits for numbered clusters."""
-        described_names = [each.name for each in describe(self.inputs.columns, self._traits)]
-        is_numbered = result.classes.dtype.kind in "iuf"
         user_names = check_names(result.classes, names).items()
-        defaults = described_names if is_numbered else [""] * len(described_names)
+        defaults = [""] * result.classes.size
+        if result.classes.dtype.kind in "iuf":
+            defaults = [each.name for each in describe(self.inputs.columns, self._traits)]
+            if self.inputs.texts is not None and not any(defaults):
+                defaults = name_by_words(self.inputs.texts, result._codes, result.classes.size)
         return {label: name or default for (label, name), default in zip(user_names, defaults, strict=True)}
 
     def html(self, *, served: bool = False) -> str:
@@ -150,8 +152,9 @@ class Page:
             ],
             "weights": None if sample.is_complete else sample.weights,
             "idNames": list(inputs.ids),
-            "table": described(inputs.columns, self._profiles, groups.place),
+            "table": column_descriptions(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
+            "hasEvidence": any(profile is not None for profile in self._profiles),
             "near": _points.near_members(inputs, result, sample),
             "rivals": groups.rivals.tolist(),
             "clusters": [
@@ -181,6 +184,7 @@ class Page:
             mode="inline", components=["bokeh"], log_level="error"
         )
         k = len(groups.clusters)
+        overall = groups.summary.replication if self._audit is None else self._audit.share_right
         text: str = (
             _templates()
             .get_template("report.html.j2")
@@ -199,12 +203,12 @@ class Page:
                 drivers=self._drivers,
                 rule=self._rule(),
                 listed=_LISTED,
-                heat=heat_map(inputs.columns, self._profiles, groups.place, shares),
+                heat=describe_in_heat_map(inputs.columns, self._profiles, groups.place, shares),
                 groups=groups,
                 pairs=[] if k <= _MATRIX else _points.rival_pairs(groups, _PAIRS),
                 names=[display_name(label, self.names[label]) for label in groups.labels],
                 percent=percent,
-                overall=self._overall(),
+                overall="-" if overall is None else percent(overall),
                 data=page_data,
                 map_description=self._axes[0].description,
                 note=sample_note(
@@ -222,11 +226,6 @@ class Page:
         lines = [] if self._drivers is None else self._drivers.rule.splitlines()
         place = {label: number for number, label in enumerate(self.groups.labels)}
         return [(text, label, place.get(label)) for text, _, label in (line.rpartition(" -> ") for line in lines)]
-
-    def _overall(self) -> str:
-        """Return the overall replication for the page or, after an audit, the share of correct labels."""
-        share = self.groups.summary.replication if self._audit is None else self._audit.share_right
-        return "-" if share is None else percent(share)
 
     def points(self, rows: IntArray, kind: Any = None) -> dict[str, Any]:
         """Return some points in page format; by default points that were not on the page."""
@@ -397,11 +396,11 @@ def _where_to_start(result: AffinityResult, groups: Groups) -> list[str | int]:
     if result.classes.size == 1 or not result._calibrated or not sum(groups.counts[1:3]):
         return []
     word = "would hold up" if result._audited is None else "are right"
-    sentence: list[str | int] = ["Check cluster ", 0, f" first: {percent(worst.replication)} of its "]
-    sentence.append(f"{count(worst.points, 'label')} {word}")
+    replication = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
+    sentence: list[str | int] = ["Check this cluster first: ", 0, f" ({replication}"]
     if groups.rivals[0].any():
-        sentence += [", and it is most often confused with ", int(groups.rivals[0].argmax())]
-    return [*sentence, "."]
+        sentence += ["; most often confused with ", int(groups.rivals[0].argmax())]
+    return [*sentence, ")."]
 
 
 class Tile(NamedTuple):

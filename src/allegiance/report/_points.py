@@ -293,31 +293,28 @@ def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[s
     """Return images as data URIs and texts by point on the page, first of typical members, then of points to review."""
     # The most typical member of every cluster first, then the second of every cluster.
     first = [row for rank in zip_longest(*(rows.tolist() for rows in typical)) for row in rank if row is not None]
-    place = {row: where for where, row in enumerate(sample.rows.tolist())}
-
-    def within(encode: Callable[[int], str], budget: int) -> dict[int, str]:
-        entries = _encode_rows(first, encode, int(FOR_TYPICAL * budget))
-        others = [row for row in sample.rows[::-1].tolist() if row not in entries]
-        entries |= _encode_rows(others, encode, budget - sum(map(len, entries.values())))
-        return {place[row]: entry for row, entry in entries.items() if entry}
-
     images, texts = inputs.images, inputs.texts
-    return {
-        "images": None if images is None else within(lambda row: images.thumbnail(row) or "", IMAGE_BUDGET),
-        "texts": None if texts is None else within(lambda row: shorten(texts[row].strip(), EXCERPT), TEXT_BUDGET),
+    encoders: dict[str, tuple[Callable[[int], str], int] | None] = {
+        "images": None if images is None else (lambda row: images.thumbnail(row) or "", IMAGE_BUDGET),
+        "texts": None if texts is None else (lambda row: shorten(texts[row].strip(), EXCERPT), TEXT_BUDGET),
     }
+    return {name: None if one is None else _encode_points(first, sample, *one) for name, one in encoders.items()}
 
 
-def _encode_rows(rows: list[int], encode: Callable[[int], str], budget: int) -> dict[int, str]:
-    """Return images or texts by point, in the order of ``rows``, until the budget in characters is spent."""
+def _encode_points(first: list[int], sample: PageSample, encode: Callable[[int], str], budget: int) -> dict[int, str]:
+    """Return images or texts by point on the page, within a budget in characters, a part of it for the first rows."""
     entries: dict[int, str] = {}
-    for row in rows:
-        entry = encode(row)
-        budget -= len(entry)
-        if budget < 0:
-            break
-        entries[row] = entry
-    return entries
+    size = 0
+    for rows, limit in ((first, FOR_TYPICAL * budget), (sample.rows[::-1].tolist(), budget)):
+        for row in rows:
+            if row in entries:
+                continue
+            entry = encode(row)
+            if size + len(entry) > limit:
+                break
+            entries[row], size = entry, size + len(entry)
+    place = {row: where for where, row in enumerate(sample.rows.tolist())}
+    return {place[row]: entry for row, entry in entries.items() if entry}
 
 
 def unsigned(numbers: IntArray, largest: int) -> AnyArray:

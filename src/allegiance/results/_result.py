@@ -105,20 +105,16 @@ def distance_and_closeness(
         for part in slices(rows, _ROWS):
             own, other = diagram.own_and_other(Located(located.position[part], located.residual[part]), codes[part])
             distance[part] = own
-            closeness[part] = np.where(codes[part] < 0, 0.0, (1.0 + _gap(own, other)) / 2.0)
+            larger = np.maximum(own, other)
+            # 0 where both are 0, or too large to compare.
+            gap = np.divide(other - own, larger, out=np.zeros_like(own), where=(larger > 0) & np.isfinite(larger))
+            # A single cluster has no other one to be close to.
+            gap[np.isinf(other) & np.isfinite(own)] = 1.0
+            closeness[part] = np.where(codes[part] < 0, 0.0, (1.0 + gap) / 2.0)
 
     with np.errstate(over="ignore", invalid="ignore"):
         for_row_blocks(work, n, threads)
     return distance, closeness
-
-
-def _gap(own: FloatArray, other: FloatArray) -> FloatArray:
-    """Return (t - o) / max(t, o) (n,), from which closeness follows: 0 where both are 0, or too large to compare."""
-    larger = np.maximum(own, other)
-    gap = np.divide(other - own, larger, out=np.zeros_like(own), where=(larger > 0) & np.isfinite(larger))
-    # A single cluster has no other one to be close to.
-    gap[np.isinf(other) & np.isfinite(own)] = 1.0
-    return gap
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -320,8 +316,10 @@ class AffinityResult(CardMixin):
 
     def _review_rows(self, n: int) -> list[dict[str, Any]]:
         """Return the first labels to review that are not firm, one dict per label."""
-        rows = review_rows(self._ranking, None)
-        rows = rows[self._verdicts[rows] != FIRM][:n]
+        rows = np.flatnonzero((self._verdicts != FIRM) & ~np.isnan(self._ranking))
+        if rows.size > n:  # without sorting them all
+            rows = rows[self._ranking[rows] <= np.partition(self._ranking[rows], n - 1)[n - 1]]
+        rows = rows[review_rows(self._ranking[rows], n)]
         columns = self._review_columns(rows)
         names = [self._frame_like.row_name(row) for row in rows.tolist()]
         lines = zip(names, *(column.tolist() for column in columns.values()), strict=True)

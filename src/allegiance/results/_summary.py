@@ -30,6 +30,8 @@ ATYPICAL = 0.01
 REVIEW_HEAD = 10
 #: Clusters listed before the table is cut.
 _MAX_CLUSTERS = 20
+#: Formats of columns of the review list; others are shown as they are.
+_FORMATS = {"trust": ".2f", "priority": ".0f"}
 #: Bins of the trust histogram.
 _BINS = 20
 #: Sums of numbers between 0 and 1 are whole multiples of 2**-60, so that they do not depend on the order of addition.
@@ -129,6 +131,9 @@ class Summary(CardMixin):
         flags = [np.ones(rows.size, dtype=bool), *(verdicts == name for name in VERDICTS[:3]), result.stable, atypical]
         weak = verdicts != FIRM
         pairs = rows[weak] * k + ranks.rival[weak]
+        distance = np.abs(ranks.largest - 0.5)
+        undecided = (distance <= Z95 * ranks.largest_error) & ((ranks.largest_error > 0) | (distance > 0))
+        index = result._frame_like.index
         engines, numbers = np.unique(result._engine_codes, return_counts=True)
         values = result._trust_or_affinity
         return cls(
@@ -137,7 +142,7 @@ class Summary(CardMixin):
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
             review=result._review_rows(REVIEW_HEAD),
             _engines=Counter(dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True))),
-            _undecided=_count_undecided(ranks.largest, ranks.largest_error),
+            _undecided=int(undecided.sum()),
             _empty_cells=int(result._empty_cell.sum()),
             imprecise=result._count_imprecise(),
             _worst_error=float(ranks.worst_error.max(initial=0.0)),
@@ -147,7 +152,7 @@ class Summary(CardMixin):
             _trust_sums=_sum_by_cluster(rows, np.nan_to_num(values) * result._calibrated, k + 1),
             _trust_map=result._trust_map,
             _audited=result._audited is not None,
-            _numbered=_counts_rows(result._frame_like.index),
+            _numbered=index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1),
         )
 
     def __add__(self, other: Summary) -> Summary:
@@ -333,12 +338,6 @@ class Summary(CardMixin):
         headings, rows, more = self._cluster_table()
         return [*text_table(headings, rows, left=("cluster", "rival")), *([more] if more else [])]
 
-    def _review_card(self) -> Card:
-        """Return the head of the review list of the summary as a card."""
-        names = list(self.review[0])
-        rows = [[_review_cell(name, line[name]) for name in names] for line in self.review]
-        return Card("Review these first (sorted by review priority)", headings=names, rows=rows, words=("reason",))
-
     def _cluster_table(self) -> tuple[list[str], list[list[str]], str]:
         """Return headings and cells of the summary's cluster table, and a line about clusters that are left out."""
         lines = self._worst_first()
@@ -367,6 +366,15 @@ class Summary(CardMixin):
 
     def _card(self) -> Card:
         """Return the card that displays the summary, and any result."""
+        review = None
+        if self.review:
+            names = list(self.review[0])
+            lines: list[list[Cell]] = [
+                [format(line[name], _FORMATS.get(name, "")) for name in names] for line in self.review
+            ]
+            review = Card(
+                "Review these first (sorted by review priority)", headings=names, rows=lines, words=("reason",)
+            )
         headings, cells, more = self._cluster_table()
         rows: list[list[Cell]] = [list(row) for row in cells]
         if self.verdicts:
@@ -384,7 +392,7 @@ class Summary(CardMixin):
             rows=rows,
             words=("cluster", "rival", ""),
             notes=[more],
-            appendix=self._review_card() if self.review else None,
+            appendix=review,
             details=[f"{name:<12} {value}" for name, value in self.measurement_facts().items()],
         )
 
@@ -442,25 +450,9 @@ def display_name(label: str, name: str) -> str:
     return f"{label} · {name}" if name else label
 
 
-def _count_undecided(largest: FloatArray, error: FloatArray) -> int:
-    """Count the points of a summary whose 95% interval of the largest affinity includes one half."""
-    distance = np.abs(largest - 0.5)
-    return int(((distance <= Z95 * error) & ((error > 0) | (distance > 0))).sum())
-
-
-def _counts_rows(index: Any) -> bool:
-    """Return whether the row names of a summary's review list are 0, 1, 2, ..., as they are without an index."""
-    return index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1)
-
-
 def _percent(share: float) -> str:
     """Return a share as a whole percentage, for the sentences of a summary."""
     return f"{100 * share:.0f}"
-
-
-def _review_cell(name: str, value: Any) -> str:
-    """Return a value of the summary's review list as text."""
-    return f"{value:.2f}" if name == "trust" else f"{value:.0f}" if name == "priority" else str(value)
 
 
 def _plain(value: Any) -> Any:

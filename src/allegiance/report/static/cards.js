@@ -134,7 +134,7 @@ function pointCard(points, decisions, point, { act, mark }) {
   const details = definitions([["own affinity", ownAffinity(points, point)], ["typicality", typicality(points, point)]]);
   const evidence = points.evidence(point);
   const [own, rival] = points.opponents(point).map((code) => page.names[code]);
-  if (page.table.length && own !== rival) {
+  if (page.hasEvidence && own !== rival) {
     card.append(part(`Evidence for ${own}`, evidenceList(evidence.filter(({ weight }) => weight > 0))));
     card.append(part(`Evidence for ${rival}`, evidenceList(evidence.filter(({ weight }) => weight < 0))));
   }

@@ -9,7 +9,7 @@ function histograms(points, i) {
   for (let point = 0; point < points.size; point++) {
     const group = groups[label[point]];
     if (!group || Number.isNaN(values[point])) continue;
-    const bin = Math.floor(((values[point] - low) / (high - low)) * BINS);
+    const bin = Math.floor(((values[point] - low) / (high - low || 1)) * BINS);
     group.bins[Math.min(BINS - 1, Math.max(0, bin))] += points.weight(point);
     group.values.push(values[point]);
   }

@@ -1,10 +1,11 @@
 // Map and histogram: what is drawn in them, and what a brush or a click in them means.
 // Points up to which the map draws dots rather than a density, and weak labels outlined on top of it.
 const MOST_DOTS = 5000;
-const MOST_WEAK = 1500;
+const MOST_WEAK = 500;
 // Points up to which dots are large, with an outline.
 const FEW_DOTS = 2000;
-// Clusters up to which the map has their names, characters of a name, and the share of the width that is near an edge.
+// Clusters up to which the map has their names or labels, characters of a name, and the share of the width near an edge.
+const FEW_NAMES = 8;
 const MOST_NAMES = 20;
 const NAME_LENGTH = 24;
 const NEAR_EDGE = 0.2;
@@ -36,7 +37,10 @@ function robustLimits(values) {
   if (!known.length) return [0, 1];
   const at = (share) => known[Math.round(share * (known.length - 1))];
   const margin = at(0.97) - at(0.03);
-  const [low, high] = margin ? [Math.max(known[0], at(0.03) - margin), Math.min(known.at(-1), at(0.97) + margin)] : [known[0], known.at(-1)];
+  return margin ? [Math.max(known[0], at(0.03) - margin), Math.min(known.at(-1), at(0.97) + margin)] : [known[0], known.at(-1)];
+}
+
+function withAir([low, high]) {
   const air = 0.04 * (high - low) || 0.04 * Math.max(Math.abs(low), 1);
   return [low - air, high + air];
 }
@@ -45,7 +49,7 @@ function robustLimits(values) {
 function coordinates({ columns, page, size }, axes, valuesOf) {
   const isColumns = Array.isArray(axes);
   const raw = isColumns ? axes.map(valuesOf) : [columns[`x${axes}`], columns[`y${axes}`]];
-  const limits = isColumns ? raw.map(robustLimits) : page.axes[axes].limits;
+  const limits = isColumns ? raw.map((values) => withAir(robustLimits(values))) : page.axes[axes].limits;
   const pinned = new Uint8Array(size);
   const clipped = raw.map((values, side) => {
     const [low, high] = limits[side];
@@ -218,9 +222,11 @@ class FigureViews {
     const [perX, perY] = [view.width / (view.x1 - view.x0), view.height / (view.y1 - view.y0)];
     const align = (x) => (x < view.x0 + NEAR_EDGE * (view.x1 - view.x0) ? "left" : x > view.x1 - NEAR_EDGE * (view.x1 - view.x0) ? "right" : "center");
     const boxes = [];
-    const names = drawn.map((code) => {
-      // The first trait is enough here: the legend has the whole names.
-      const lines = wrapped(page.names[code].split(", ")[0], NAME_LENGTH);
+    // The first trait is enough here. If there are many or a long one, the labels are: the legend has the names.
+    const firsts = drawn.map((code) => page.names[code].split(", ")[0]);
+    const isCrowded = drawn.length > FEW_NAMES || firsts.some((name) => name.length > NAME_LENGTH);
+    const names = drawn.map((code, place) => {
+      const lines = wrapped(isCrowded ? page.labels[code] : firsts[place], NAME_LENGTH);
       const { x, y } = middles[code];
       const width = LETTER * Math.max(...lines.map((line) => line.length)) + 6;
       const left = (x - view.x0) * perX - { left: 0, center: width / 2, right: width }[align(x)];

@@ -1,4 +1,6 @@
 // Start: draw the figures, then tie them, the controls, the cards and the table to one state.
+// Images of a cluster in the table of clusters.
+const MOST_TYPICAL = 4;
 const read = (id) => JSON.parse(byId(id).textContent);
 
 function describeFilter(state) {
@@ -89,6 +91,10 @@ function connectClusters(state, decisions, table, views) {
     button.addEventListener("click", (event) => {
       chooseCluster(state, code, event.ctrlKey || event.shiftKey || event.metaKey);
     });
+  }
+  for (const cell of document.querySelectorAll("[data-typical]")) {
+    const typical = page.clusters[Number(cell.dataset.typical)].typical.filter((point) => points.image(point));
+    cell.append(...typical.slice(0, MOST_TYPICAL).map((point) => picture(points, point)));
   }
   const card = byId("cluster");
   const mark = (point) => state.change({ marked: point });

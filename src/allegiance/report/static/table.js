@@ -186,7 +186,7 @@ class ReviewTable {
     cells.push([points.trust(point), "number"]);
     cells.push([verdictKey(points.verdict(point))], [this.cluster(points.columns.rival[point])]);
     cells.push([points.priority(point), "number"], [points.reason(point), "reason"]);
-    if (page.table.length) cells.push([this.evidence(point), "long"]);
+    if (page.hasEvidence) cells.push([this.evidence(point), "long"]);
     cells.push([decisionSelect(points, this.decisions, point)]);
     const row = element("tr", cells.map(([content, className]) => element("td", content, className)));
     Array.from(row.cells).forEach((cell, i) => (cell.dataset.name = this.headings[i]));
