@@ -13,7 +13,7 @@ from typing import Any
 import allegiance
 
 ROOT = Path(__file__).resolve().parents[1]
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "hopsy", "cgal")
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "hopsy")
 
 
 def describe_machine() -> dict[str, Any]:

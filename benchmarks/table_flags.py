@@ -1,4 +1,4 @@
-"""False alarms and hits of the table checks: python -m benchmarks.table_flags [FOLDER ...].
+"""False alarms and hits of the table checks: ``python benchmarks/table_flags.py [FOLDER ...]``.
 
 Base tables are the real ones of scikit-learn and statsmodels, and the CSV files of the folders. They are checked as
 they are (every warning is listed, to be judged by hand), and then with one planted problem at a time. Tables at even

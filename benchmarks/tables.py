@@ -1,4 +1,4 @@
-"""CPU seconds and memory to plan and prepare large tables: python -m benchmarks.tables [parquet|csv|wide].
+"""CPU seconds and memory to plan and prepare large tables: ``python benchmarks/tables.py [parquet|csv|wide]``.
 
 The table is made in a temporary folder; reading runs in a process of its own, so that its memory is its own.
 """
@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+from _process_memory import peak
 
 TABLES = {"parquet": ("table.parquet", 10_000_000), "csv": ("table.csv", 5_000_000), "wide": ("wide.csv", 4_000)}
 
@@ -49,13 +51,11 @@ def measure(path: str) -> None:
 
     rows = sum(len(batch.X) for batch in Rows(table, plan, None).batches(65_536))
     done = time.process_time()
-    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    gigabytes = int(peak.split()[1]) / 1e6
-    print(f"{rows:,} rows: plan {planned - start:.1f} CPU s, matrix {done - planned:.1f} CPU s, {gigabytes:.2f} GB")
+    print(f"{rows:,} rows: plan {planned - start:.1f} CPU s, matrix {done - planned:.1f} CPU s, {peak() / 1e9:.2f} GB")
 
 
 def main() -> None:
-    """Make and measure the tables that are asked for."""
+    """Make and measure the selected tables."""
     if len(sys.argv) == 3 and sys.argv[1] == "measure":
         measure(sys.argv[2])
         return
@@ -65,7 +65,7 @@ def main() -> None:
             path = Path(folder) / name
             make(path, rows)
             print(kind, f"{path.stat().st_size / 1e9:.2f} GB on disk", flush=True)
-            subprocess.run([sys.executable, "-m", "benchmarks.tables", "measure", str(path)], check=True)
+            subprocess.run([sys.executable, __file__, "measure", str(path)], check=True)
 
 
 if __name__ == "__main__":

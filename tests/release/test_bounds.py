@@ -93,7 +93,7 @@ def conda_bounds(lines: list[str]) -> dict[str, Version]:
 
 def test_the_recipe_is_of_this_package(recipe):
     assert recipe["package"] == {"name": METADATA["name"], "version": allegiance.__version__}
-    assert recipe["source"]["path"] == f"../../dist/{METADATA['name']}-{allegiance.__version__}.tar.gz"
+    assert recipe["source"]["url"] == f"../../dist/{METADATA['name']}-{allegiance.__version__}.tar.gz"
     (script,) = METADATA["scripts"].items()
     assert recipe["build"]["entry_points"] == [" = ".join(script)]
     assert recipe["about"]["license"] == METADATA["license"]
