@@ -46,4 +46,6 @@ figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", 
 # How much worse is the result than k-means on all rows at once?
 everything = np.vstack(batches)
 whole = KMeans(3, n_init=10, random_state=0).fit(everything)
-print(f"sum of squared distances: {-model.score(everything):.1f}, of k-means on all points at once: {whole.inertia_:.1f}")
+print(
+    f"sum of squared distances: {-model.score(everything):.1f}, of k-means on all points at once: {whole.inertia_:.1f}"
+)

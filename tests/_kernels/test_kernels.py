@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from allegiance._kernels.banks import choose_samples, count_stolen, empty_pairs, weighted_shares
 
 from allegiance._kernels.affine_block import BLOCK, CLASSES, COARSE, LANES
-from allegiance._kernels.banks import choose_samples, count_stolen, empty_pairs, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
     group_by_owner,

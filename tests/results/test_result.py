@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import tracemalloc
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from functools import cache
 from itertools import pairwise
 from typing import Any

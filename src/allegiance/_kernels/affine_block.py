@@ -295,7 +295,11 @@ def decide_row(call: Call) -> Any:
     at = [builder.load(element(builder, places, number, _INDEX), typ=_INDEX) for number in numbers]
     rows = [element(builder, samples, builder.mul(place, width), _COUNT) for place in at]
     # Half of the rows at a time: there are not more registers for their addresses.
-    sums = [total for half in (rows[: VECTOR // 2], rows[VECTOR // 2 :]) for total in _row_sums(builder, half, slopes, steps)]
+    sums = [
+        total
+        for half in (rows[: VECTOR // 2], rows[VECTOR // 2 :])
+        for total in _row_sums(builder, half, slopes, steps)
+    ]
     step = 1
     while len(sums) > 1:
         # Two vectors become one, with the sums of pairs of their numbers side by side, until each lane has its own sum.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, slices, stream
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, row_dots
+from allegiance._core.validation import AnyArray, IntArray, row_dots
 
 from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
 from ._base import MAX_SAMPLES, SHARED, Estimate, Queries
@@ -176,7 +176,9 @@ class ReflectedCounts(AdaptiveCounts):
         highest, owner = np.empty((n, SIZE), np.float32), np.empty((n, SIZE), np.int32)
 
         def work(part: slice) -> None:
-            columns = region.sample_columns((part.stop - part.start) * LANES, stream(seed, SHARED, _DRAWS, index, part.start))
+            columns = region.sample_columns(
+                (part.stop - part.start) * LANES, stream(seed, SHARED, _DRAWS, index, part.start)
+            )
             blocks[part, :r] = columns.reshape(r, -1, LANES).transpose(1, 0, 2)
             blocks[part, r:] = 0.0
             own_samples(blocks[part], *self._functions, *self._single, highest[part], owner[part])

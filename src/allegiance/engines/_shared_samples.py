@@ -13,7 +13,18 @@ from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
 from allegiance._core.validation import AnyArray, IntArray, check_count, check_number
 
 from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
-from ._base import CACHE_MB, ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, FittedEngine, PrecisionWarning, Queries, Settings
+from ._base import (
+    CACHE_MB,
+    ENGINES,
+    MAX_SAMPLES,
+    SHARED,
+    Engine,
+    Estimate,
+    FittedEngine,
+    PrecisionWarning,
+    Queries,
+    Settings,
+)
 from ._reflected_counts import ReflectedCounts
 from ._tessellation import Tessellation
 

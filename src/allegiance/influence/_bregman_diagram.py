@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core.parameters import Lazy
 from allegiance._core.parallel import for_row_blocks, slices
+from allegiance._core.parameters import Lazy
 from allegiance._core.stored import Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, Rows, dense, row_dots
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.parameters import Lazy
 from allegiance._core.parallel import for_row_blocks, on_one_thread, slices, stream
+from allegiance._core.parameters import Lazy
 from allegiance._core.stored import (
     POSITIVE,
     Matrix,
