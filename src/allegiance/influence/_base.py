@@ -34,7 +34,7 @@ class Located(NamedTuple):
 
     @property
     def residual(self) -> FloatArray:
-        """(n,) distance, for Bregman diagrams divergence, of each row from the span of the sites, in the user's units."""
+        """(n,) distance of each row from the span of the sites, in the user's units; a divergence if Bregman."""
         return self.lazy_residual.value
 
 
