@@ -34,7 +34,7 @@ class Located(NamedTuple):
 
     @property
     def residual(self) -> FloatArray:
-        """(n,) distance of each row from the span of the sites, in the user's units; a divergence if Bregman."""
+        """(n,) distance from the span of the sites, in the user's units; for Bregman diagrams the divergence."""
         return self.lazy_residual.value
 
 
