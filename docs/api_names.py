@@ -21,6 +21,8 @@ _FOR_USERS = {
     "io": ["fit_stream", "load", "score_stream"],
     "drift": ["DriftFinding", "PeriodComparison", "Profile", "compare_periods", "compare_profiles"],
 }
+#: Classes that functions return: users do not call them.
+_RETURNED = {"AffinityResult", "DriftFinding", "PeriodComparison", "Profile", "ResultPlots"}
 #: Classes whose members are listed, too.
 _CLASSES = {
     "AffinityScorer": allegiance.AffinityScorer,
@@ -52,7 +54,7 @@ def sentence(docstring: str | None) -> str:
 
 def row(name: str, value: Any, text: str | None = None) -> str:
     """Return a row of a table."""
-    returned = isinstance(value, type) and (issubclass(value, Exception) or value is allegiance.AffinityResult)
+    returned = isinstance(value, type) and (issubclass(value, Exception) or value.__name__ in _RETURNED)
     called = f"{name}{signature(value)}" if callable(value) and not returned else name
     return f"| `{called.replace('|', '')}` | {(text or sentence(value.__doc__)).replace('|', '')} |"
 

@@ -139,15 +139,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ConsensusClustering:
-        """Collect the clusterings of X and find their consensus.
-
-        Parameters
-        ----------
-        X
-            (n, d) array, sparse matrix or frame.
-        y
-            Ignored.
-        """
+        """Collect the clusterings of X (n, d), dense or sparse, and find their consensus."""
         check_choice(self.method, "method", METHODS)
         n_clusters = check_count(self.n_clusters, "n_clusters")
         threads, seed = effective_threads(check_jobs(self.n_jobs)), resolve_seed(self.random_state)

@@ -136,16 +136,9 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         self.verbose = verbose
 
     def partial_fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
-        """Take the next batch of the stream.
+        """Take the next batch X (m, d) of the stream; if this fails, the model is unchanged.
 
-        If this fails, the model is unchanged.
-
-        Parameters
-        ----------
-        X
-            (m, d) rows, one or more: array, sparse matrix or frame. Sparse rows are made dense, batch by batch.
-        y
-            Ignored.
+        Sparse rows are made dense, batch by batch.
         """
         fresh = not hasattr(self, "_state")
         rules = self._rules(resolve_seed(self.random_state) if fresh else self._seed)
@@ -155,15 +148,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
-        """Start again with X as the only batch, and assign all waiting rows.
-
-        Parameters
-        ----------
-        X
-            (n, d) data: array, sparse matrix or frame.
-        y
-            Ignored.
-        """
+        """Start again with X (n, d) as the only batch, and assign all waiting rows."""
         self._forget("_state", "_seed")
         rules = self._rules(resolve_seed(self.random_state))
         rows = dense(check_rows(self, X, reset=True))
