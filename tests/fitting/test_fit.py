@@ -11,12 +11,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_wine, make_blobs
-from sklearn.decomposition import PCA
+from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from allegiance import AffinityScorer, Calibration, trust
 from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
@@ -126,24 +122,3 @@ def test_a_refused_fit_keeps_the_previous_one(method, bad, error):
     np.testing.assert_array_equal(scorer.affinity(X).trust, expected)
     assert scorer.n_features_in_ == 2
     np.testing.assert_array_equal(scorer.labels_, labels)
-
-
-def test_labels_are_measured_in_the_space_of_the_pipeline_that_made_them():
-    X = load_wine().data
-    pipeline = make_pipeline(StandardScaler(), PCA(2), KMeans(3, n_init=5, random_state=0))
-    first = trust(X, clusterer=pipeline, n_resamples=4)
-    second = trust(X, first.label, clusterer=pipeline, n_resamples=4)
-    for name in ("trust", "rival", "affinity", "typicality"):
-        np.testing.assert_array_equal(getattr(second, name), getattr(first, name), err_msg=name)
-
-
-def test_labels_of_a_mixed_frame_pass_through_the_pipeline():
-    X, labels = make_blobs(90, 2, centers=3, random_state=0)
-    frame = pd.DataFrame(X, columns=["a", "b"]).assign(kind=np.array(["x", "y", "z"])[labels])
-    columns = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["kind"]))
-    pipeline = make_pipeline(columns, KMeans(3, n_init=1, random_state=0))
-    names = np.array(["red", "green", "blue"])[labels]
-    result = trust(frame, names, clusterer=pipeline, n_resamples=3)
-    assert result.classes.tolist() == ["blue", "green", "red"]
-    np.testing.assert_array_equal(result.label, names)
-    assert result.replication > 0.9
