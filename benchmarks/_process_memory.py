@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -80,5 +79,7 @@ def _status(field: str) -> int:
 
 def _most_used() -> int:
     """Return the peak that Linux would count from the process that started this one: there it is the last resort."""
+    import resource  # Windows has none, and its tests import this module
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
