@@ -285,7 +285,7 @@ class FeaturePlan:
                 n_missing[column.name] = int(gaps.sum())
             at += column.width
         if n_missing and self.impute is None:
-            raise TableError(missing_message(n_missing))
+            raise TableError(f"{missing_message(n_missing)} The setting of a saved model cannot be changed.")
         if self.scaled:
             center, spread = self._centers_and_spreads
             matrix -= center
@@ -455,5 +455,5 @@ def missing_message(gaps: Mapping[str, int]) -> str:
     """Return a message about missing values that the plan does not fill."""
     return (
         f"values are missing in {join_counts(gaps)}. Pass `impute='median'` to fill them, or `impute='drop'` to "
-        "leave their rows out. The setting of a saved model cannot be changed."
+        "leave their rows out."
     )
