@@ -165,8 +165,8 @@ class Lazy(Generic[Value]):
     @classmethod
     def known(cls, value: Value) -> Lazy[Value]:
         """Return a lazy parameter with a known value."""
-        lazy = cls(lambda: value)
-        _ = lazy.value
+        lazy: Lazy[Value] = cls.__new__(cls)
+        lazy._compute, lazy._value = None, value
         return lazy
 
     @property

@@ -89,7 +89,7 @@ class Fitted:
 
     def __getstate__(self) -> dict[str, Any]:
         # The engine can be rebuilt, and its samples would only enlarge the pickle.
-        return {name: value for name, value in self.__dict__.items() if not name.endswith("engine")}
+        return {name: value for name, value in self.__dict__.items() if name != "engine"}
 
     def with_threads(self, threads: int = 1) -> Fitted:
         """Return a copy of the fitted object for one of several workers, with ``threads`` threads, without progress."""
