@@ -26,7 +26,7 @@ class Parameters:
         Parameters._by_name[cls.__name__] = cls
 
     @staticmethod
-    def named(name: str) -> type[Parameters]:
+    def class_named(name: str) -> type[Parameters]:
         """Return the class of parameter objects with this name, for saved files; KeyError if there is none."""
         return Parameters._by_name[name]
 
