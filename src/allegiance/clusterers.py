@@ -104,17 +104,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
-        """Find the clusters by Lloyd's algorithm with a divergence.
-
-        Parameters
-        ----------
-        X
-            (n, d) data inside the domain of the divergence.
-        y
-            Ignored.
-        sample_weight
-            (n,) weights, not negative: a weight of 2 counts as two equal rows.
-        """
+        """Find the clusters of X (n, d) by Lloyd's algorithm. A row of weight 2 counts as two rows."""
         influence = self._resolved()
         points = self._points(X, influence, reset=True)
         influence.check_functions(points.shape[1])
@@ -376,15 +366,7 @@ class Leiden(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Leiden:
-        """Build the neighbor graph and cluster it with Leiden or Louvain.
-
-        Parameters
-        ----------
-        X
-            (n, d) data, or the graph.
-        y
-            Ignored.
-        """
+        """Build the neighbor graph of X (n, d), unless X is a graph, and cluster it with Leiden or Louvain."""
         igraph = require("igraph", "anndata", type(self).__name__)
         rows = X if is_sparse(X) else np.asarray(X)
         graph = sp.coo_array(rows) if self.metric == "precomputed" else self._connectivities(rows)

@@ -162,15 +162,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ActiveKMeans:
-        """Find the clusters by k-means on a sample of stable and unstable points.
-
-        Parameters
-        ----------
-        X
-            (n, d) data: array, sparse matrix or frame.
-        y
-            Ignored.
-        """
+        """Find the clusters of X (n, d), dense or sparse, by k-means on a sample of stable and unstable points."""
         self._forget()
         k, n_init = check_count(self.n_clusters, "n_clusters"), check_count(self.n_init, "n_init")
         fraction = self.stable_fraction

@@ -72,12 +72,9 @@ class AffinityProfileDisplay(ResultDisplay):
         """One array per band: first the firm labels, then the others, the most trusted of each first."""
 
     def plot(self, ax: Any = None) -> AffinityProfileDisplay:
-        """Draw the bands of the profile, and return the display. Bands are as high as clusters are large, if names fit.
+        """Draw the bands of the profile, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
+        Bands are as high as clusters are large, if names fit.
         """
         names = [shortened(name, 32) for name in self.names]
         size = 6.7 + 0.07 * max(map(len, names)), float(np.clip(1.6 + 0.42 * len(names), 3.0, 11.0))
@@ -209,14 +206,9 @@ class FlowDisplay(ResultDisplay):
         """(m, k) points of each label with each rival."""
 
     def plot(self, ax: Any = None, *, cmap: Any = None) -> FlowDisplay:
-        """Draw the flow chart from label to rival, and return the display.
+        """Draw the flow chart from label to rival, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        cmap
-            Color map; by default one in which small numbers are close to the color of the page.
+        In the default color map ``cmap``, small numbers are close to the color of the page.
         """
         side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
         room = 0.07 * min(max(map(len, self.names)), _LONG)
@@ -327,13 +319,7 @@ class StabilityCurveDisplay:
         self.curve = curve
 
     def plot(self, ax: Any = None) -> StabilityCurveDisplay:
-        """Draw the chart of the stability curve, and return the display.
-
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        """
+        """Draw the chart of the stability curve, by default in a new figure, and return the display."""
         ax = axes_to_draw_on(ax, "StabilityCurveDisplay.plot", (6.4, 4.0))
         self.ax_, self.figure_ = ax, ax.figure
         name = self.curve.param

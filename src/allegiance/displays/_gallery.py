@@ -95,14 +95,9 @@ class GalleryDisplay(ResultDisplay):
         """(m, height, width) or (m, height, width, 3) in the order of ``examples``."""
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
-        """Draw the gallery, and return the display.
+        """Draw the gallery, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        cmap
-            Color map of images without colors.
+        ``cmap`` is the color map of images without colors.
         """
         lines = self._lines()
         longest = np.array([[block.size for block in blocks] for blocks in lines.values()]).max(axis=0)

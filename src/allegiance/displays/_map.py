@@ -183,16 +183,9 @@ class AffinityMapDisplay(_Map):
         super().__init__(result, plane.project(rows), plane.names, None, which, names)
 
     def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE, point_kw: Any = None) -> AffinityMapDisplay:
-        """Draw the map of the points, and return the display.
+        """Draw the map of the points, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        cmap
-            The color map.
-        point_kw
-            For the points, as in ``Axes.scatter``.
+        ``point_kw`` are parameters of ``Axes.scatter`` for the points.
         """
         ax = self._prepare(ax)
         lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
@@ -294,20 +287,10 @@ class AffinityFieldDisplay(_Map):
         show_points: bool = True,
         point_kw: dict[str, Any] | None = None,
     ) -> AffinityFieldDisplay:
-        """Draw the field over the plane, and return the display.
+        """Draw the field over the plane, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        kind
-            "contour", or "heat" for shades of gray.
-        cmap
-            A color map instead of "cividis", or of gray.
-        show_points
-            Whether to draw the points.
-        point_kw
-            For the points, as in ``Axes.scatter``.
+        ``kind`` is "contour", or "heat" for shades of gray. ``point_kw`` are parameters of ``Axes.scatter`` for the
+        points, which ``show_points=False`` leaves out.
         """
         check_choice(kind, "kind", ("contour", "heat"))
         ax = self._prepare(ax)

@@ -34,7 +34,7 @@ class Located(NamedTuple):
 
     @property
     def residual(self) -> FloatArray:
-        """(n,) distance, for Bregman diagrams divergence, of each row from the span of the sites, in the user's units."""
+        """(n,) distance from the span of the sites, in the user's units; for Bregman diagrams the divergence."""
         return self.lazy_residual.value
 
 

@@ -423,7 +423,10 @@ class AffinityResult(CardMixin):
 
         return ResultPlots(self)
 
-    def drivers(self, data: Any = None, **settings: Any) -> Drivers:
+    def drivers(
+        self, data: Any = None, *, plan: Any = None, names: Iterable[str] | None = None, ids: Any = None,
+        scale: bool | None = None,
+    ) -> Drivers:  # fmt: skip
         """Find the columns that separate the clusters, and a short rule that reproduces the labels.
 
         Parameters
@@ -431,7 +434,7 @@ class AffinityResult(CardMixin):
         data
             (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
             By default the genes, for a result of ``allegiance.anndata``.
-        **settings
+        plan, names, ids, scale
             As in ``allegiance.drivers.drivers``.
         """
         from allegiance.drivers import drivers
@@ -440,7 +443,7 @@ class AffinityResult(CardMixin):
             if self._own_drivers is None:
                 raise TypeError("drivers needs the data that was clustered: pass data=X.")
             return self._own_drivers.value
-        return drivers(self, data, **settings)
+        return drivers(self, data, plan=plan, names=names, ids=ids, scale=scale)
 
     def report(
         self,

@@ -94,8 +94,7 @@ class Summary(CardMixin):
     measurement
         How the affinities were measured.
     profile
-        The drift profile of the points, for :func:`allegiance.drift.compare_profiles`, if the scorer of the partitions
-        computed one.
+        The drift profile of the points, for :func:`allegiance.drift.compare_profiles`; None if there is none.
     """
 
     classes: AnyArray
