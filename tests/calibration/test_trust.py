@@ -255,8 +255,8 @@ class TestWhatIsRepeated:
         pipeline = make_pipeline(columns, KMeans(4, n_init=3, random_state=0))
         one = trust(frame, clusterer=pipeline, n_resamples=6)
         other = trust(frame, one.label, clusterer=pipeline, n_resamples=6)
-        np.testing.assert_array_equal(one.trust, other.trust)
-        np.testing.assert_array_equal(one.rival, other.rival)
+        for name in ("trust", "rival", "affinity", "typicality"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
     def test_groups_are_sampled_as_a_whole(self):
         """Clusters that are only batches replicate in new rows of the same batches, and not in new batches."""

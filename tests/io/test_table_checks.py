@@ -361,7 +361,7 @@ def test_files_named_twice_and_hidden_folders_are_read_once(tmp_path, rows):
     path = write(tmp_path / "a.csv", [HEADER, *rows])
     table = open_table([path, str(path)])
     assert table.profile().n_rows == N
-    assert "more than once" in table.notes[0]
+    assert "more than once" in str(table.findings[0])
     (tmp_path / ".ipynb_checkpoints").mkdir()
     write(tmp_path / ".ipynb_checkpoints" / "a-checkpoint.csv", [HEADER, *rows])
     assert open_table(tmp_path).profile().n_rows == N
