@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
@@ -63,12 +64,11 @@ def members(cls: type) -> list[str]:
     """Return the rows of the public attributes and methods of a class."""
     rows = []
     if is_dataclass(cls):
-        described = inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")[2].splitlines()
+        described = inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")[2]
         for field in fields(cls):
             if not field.name.startswith("_"):
-                start = next((i for i, line in enumerate(described) if field.name in line.split(", ")), None)
-                text = described[start + 1].strip() if start is not None else ""
-                rows.append(f"| `{field.name}` | {text} |")
+                text = re.search(rf"^{field.name}\n((?:    .*\n?)+)", described, re.MULTILINE)
+                rows.append(f"| `{field.name}` | {' '.join(text[1].split()) if text else ''} |")
     listed = {
         name: value
         for base in cls.__mro__[::-1]

@@ -69,8 +69,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     kernel
         "rbf", "laplacian", a function k(X, Y) -> (n, m), positive and positive definite, or ``Kernel`` with
         parameters. By default gamma comes from the median distance between points, as in
-        :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
-        approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
+        :func:`allegiance.metrics.lift_emd`. The exact kernel computes n² values, in blocks. With an approximation, as
+        in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
     random_state, n_jobs, verbose
         As in :class:`AffinityScorer`, but each fit has a new seed by default. Your own clusterers keep their seeds.
 

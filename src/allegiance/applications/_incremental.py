@@ -41,21 +41,21 @@ _LEAST_GAIN = 1e-9
 class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     """Cluster a stream of batches: absorb stable points into centroids and counts; the remaining points wait.
 
-    Each batch goes through three steps. First, if giving one cluster up and founding another among the current rows
-    lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
-    owner is also the nearest centroid, and they are no farther from it than four times the root mean square distance.
-    Finally all rows that wait are examined again, with the new centroids. Rows are kept only while they wait.
-    Territory is measured again once a centroid has moved by 3% of that distance, or a row lies outside all before it.
+    Rows wait until there are ``init_size`` of them, with ``n_clusters`` distinct rows. K-means on these rows gives the
+    first centroids. From then on, each batch goes through three steps:
 
-    *Start*: rows wait until there are ``init_size`` of them, ``n_clusters`` distinct ones among them. Then k-means on
-    all that wait gives the first centroids, with counts of zero.
+    1. *Birth*. If moving one cluster to some of the current rows lowers the k-means objective, it is moved.
+    2. *Absorption*. A row is absorbed if it is stable, its owner is the nearest centroid, and its distance from that
+       centroid is at most four times the root mean square distance.
+    3. *Second look*. All waiting rows are examined again, with the new centroids.
 
-    *Birth*: the objective is the sum of squared distances of all points, absorbed or current, from their centroids. One
-    step of single-swap local search gives the points of one cluster to the nearest other one, and founds a cluster at
-    the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws seeds.
-    The step is taken only if the objective falls. A cluster that is empty, or whose points another can take over at
-    little cost, thus moves to rows that are far from all centroids. Its label then means something else, which
-    ``n_births_`` shows.
+    Only waiting rows are stored. Territory is measured again once a centroid has moved by 3% of the root mean square
+    distance, or a row lies outside the range of all earlier rows.
+
+    A birth is one step of single-swap local search. The points of one cluster go to the nearest other cluster, and a
+    new cluster starts at the mean of the rows that are closer to a random founder, chosen as in k-means++, than to any
+    centroid. So empty or redundant clusters move to rows that are far from all centroids. The label of a moved cluster
+    changes its meaning; ``n_births_`` counts these moves.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         return self
 
     def finalize(self) -> IncrementalKMeans:
-        """Absorb every row that waits into the nearest cluster. The stream may go on afterwards."""
+        """Absorb all waiting rows into their nearest clusters. The stream can continue afterwards."""
         if not hasattr(self, "_state"):
             raise NotFittedError(f"This {type(self).__name__} has received no rows yet: call partial_fit first.")
         rules = self._rules(self._seed)

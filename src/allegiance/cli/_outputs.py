@@ -111,7 +111,7 @@ def check_output_paths(run: Run, table: Table, *others: str) -> None:
 def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
     """Check the outputs, and open the table; ``more`` holds options that only the command has."""
     check_outputs(run)
-    table = open_input(run.reading, run.data, run.log)
+    table = open_input(run.reading, run.data)
     check_output_paths(run, table)
     return table, RunRecord(run, table, **more)
 

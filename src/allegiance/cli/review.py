@@ -59,7 +59,7 @@ def review(**values: Any) -> None:
     run = begin(values)
     check_clustering(run)
     check_page()
-    table = open_input(run.reading, run.data, run.log)
+    table = open_input(run.reading, run.data)
     decisions = _decision_log(values["decisions"], run, table)
     check_output_paths(run, table, decisions)
     scorer, plan = prepare(run, table)

@@ -153,7 +153,7 @@ def score(**values: Any) -> int:
     data, damaged = run.data, dict[str, str]()
     if run.reading.on_error == "skip":
         data, damaged = find_readable(run)
-    table = open_input(run.reading, data, run.log)
+    table = open_input(run.reading, data)
     check_output_paths(run, table)
     record = RunRecord(run, table)
     code = record.skip_if_up_to_date()
