@@ -308,6 +308,8 @@ def _note(source: StandIn, result: Replication) -> str:
     index = f"(adjusted Rand index {source.ari:.2f})"
     if not source.is_known:
         origin = f", the stand-in that best reproduces your labels {index}."
+    elif source.reproduces and source.ari < 0.8:
+        origin = f", which depends on its random start: another run has an adjusted Rand index of {source.ari:.2f}."
     elif np.isfinite(source.ari):
         origin = f", which {'reproduces' if source.reproduces else 'does not reproduce'} the labels {index}."
     else:

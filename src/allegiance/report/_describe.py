@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _TRAITS, _IN_NAME, _IN_DETAILS = 8, 2, 3
 #: Smallest differences for a name: in standard deviations, and in the share of a category.
 _WORTH_A_NAME, _WORTH_A_SHARE = 0.6, 0.25
+#: How much more a category says that is frequent in a cluster than one that is rare there.
+_FREQUENT = 1.5
 #: Smallest difference in the share of texts with a word, and most texts and words that are counted.
 _WORTH_A_WORD, _TEXTS, _WORDS = 0.1, 10_000, 5_000
 #: Characters of a name, and of a category inside it.
@@ -119,8 +122,8 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
         if profile is None:
             continue
         difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
-        # Of two equally different categories, the one that is more frequent here.
-        strongest = (np.abs(difference) * np.where(difference > 0, 1 + 1e-9, 1)).argmax(axis=1)
+        # Of two similarly different categories, the one that is more frequent here.
+        strongest = (np.abs(difference) * np.where(difference > 0, _FREQUENT, 1)).argmax(axis=1)
         for cluster, level in enumerate(strongest.tolist()):
             if value := float(difference[cluster, level]):
                 inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
@@ -168,8 +171,8 @@ def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Descripti
     longer = [_name(columns, own, _IN_NAME + 2, 2 * _NAME_LENGTH) for own in traits]
     # Clusters with the same name get more traits.
     names = [more if names.count(name) > 1 else name for name, more in zip(names, longer, strict=True)]
-    details = [", ".join(_detail(columns[trait.column], trait) for trait in own[:_IN_DETAILS]) for own in traits]
-    return [Description(name, detail) for name, detail in zip(names, details, strict=True)]
+    details = [filter(None, (_detail(columns[trait.column], trait) for trait in own)) for own in traits]
+    return [Description(name, ", ".join(islice(own, _IN_DETAILS))) for name, own in zip(names, details, strict=True)]
 
 
 def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _NAME_LENGTH) -> str:
@@ -203,20 +206,28 @@ def _words(column: Column, trait: Trait) -> str:
 
 
 def _detail(column: Column, trait: Trait) -> str:
-    """Return the words that describe a trait, with the values of the cluster and the others."""
+    """Return the words that describe a trait, with the values of the cluster and the others; empty if they agree."""
     if column.kind == "category":
-        level = column.levels[trait.level].strip()
-        return f"{join_names([column.name])}={level} ({trait.inside:.0%}, others {trait.outside:.0%})"
-    inside, outside = (_in_unit(column, value) for value in (trait.inside, trait.outside))
-    return f"{_words(column, trait)} ({inside}, others {outside})"
+        words = f"{join_names([column.name])}={column.levels[trait.level].strip()}"
+        words = words if trait.difference > 0 else f"less often {words}"
+        inside, outside = (f"{value:.0%}" for value in (trait.inside, trait.outside))
+    else:
+        words, gap = _words(column, trait), abs(trait.inside - trait.outside)
+        inside, outside = (_in_unit(column, value, gap=gap) for value in (trait.inside, trait.outside))
+    return "" if inside == outside else f"{words} ({inside}, others {outside})"
 
 
-def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
-    """Return a typical value in its unit as text, with as many decimals as the largest value in its row needs."""
+def _in_unit(column: Column, value: float, largest: float | None = None, gap: float = 0.0) -> str:
+    """Return a typical value in its unit as text, with the decimals that the largest value in its row needs.
+
+    Values that differ by a small ``gap`` have two of its digits.
+    """
     if column.kind == "date":
         return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
     if column.is_year:
         return f"{value:.0f}"
+    if gap and gap < 0.01 * abs(value) < 1e13:
+        return f"{value:,.{max(0, 1 - int(np.floor(np.log10(gap))))}f}"
     if largest is not None and 1e-3 <= largest < 1e15:
         decimals = max(0, 2 - int(np.floor(np.log10(largest))))
         return f"{round(value, decimals) or 0.0:,.{decimals}f}"
