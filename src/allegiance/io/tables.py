@@ -619,7 +619,7 @@ def _open_part(path: str, format: str | None, dialect: Dialect, sheet: str | Non
     kind = format or _format_of(path)
     if kind is None:
         text = f"{path}: unknown file name ending. Known endings are {', '.join(_ENDINGS)}."
-        raise TableError(f"{text} Rename the file, or pass its text on standard input (-).")
+        raise TableError(f"{text} Rename the file, or pass `format='csv'`.")
     if kind == "csv":
         return TextFile(path, lambda: open_bytes(path), dialect)
     if kind == "xlsx":
