@@ -164,12 +164,12 @@ EVERY_ENGINE = """
 COUNT_SIGNATURES = """
     import importlib, json, pkgutil
     import allegiance._kernels
-    found = {}
+    signatures = {}
     for module in pkgutil.iter_modules(allegiance._kernels.__path__, "allegiance._kernels."):
         for name, value in vars(importlib.import_module(module.name)).items():
             if hasattr(value, "signatures") and value.__module__ == module.name:
-                found[name] = [str(signature) for signature in value.signatures]
-    print(json.dumps(found))
+                signatures[name] = [str(signature) for signature in value.signatures]
+    print(json.dumps(signatures))
 """
 
 

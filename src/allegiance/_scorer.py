@@ -166,7 +166,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             from .io.dask import fit_lazily
 
             return fit_lazily(self, X, y, fit_params)
-        fresh = self._unfitted()
+        fresh = self._copy_parameters()
         fit_result = fresh._fit(X, y, fit_params)
         assert fit_result.codes is not None
         fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
@@ -175,7 +175,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         _ = fresh.fitted_.members and fresh.fitted_.members.value  # the last use of the training data, now freed
         return self._adopt(fresh)
 
-    def _unfitted(self) -> AffinityScorer:
+    def _copy_parameters(self) -> AffinityScorer:
         """Return a copy of the scorer without fitted attributes, so that a failing fit leaves the previous one."""
         fresh = copy(self)
         for name in [name for name in vars(fresh) if name.endswith("_")]:
@@ -283,7 +283,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
             return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
         started = time.perf_counter()
-        fresh = self._unfitted()
+        fresh = self._copy_parameters()
         fit_result = fresh._fit(X, y, fit_params)
         fitted, located, codes = fit_result.fitted, fit_result.located, fit_result.codes
         assert located is not None

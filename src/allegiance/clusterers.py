@@ -105,7 +105,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
         """Find the clusters of X (n, d) by Lloyd's algorithm. A row of weight 2 counts as two rows."""
-        influence = self._resolved()
+        influence = self._divergence()
         points = self._points(X, influence, reset=True)
         influence.check_functions(points.shape[1])
         lloyd = Lloyd(self, points, sample_weight, influence)
@@ -126,7 +126,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def transform(self, X: Any) -> FloatArray:
         """Return the divergences (n, n_clusters) of rows from centers."""
         check_is_fitted(self)
-        influence = self._resolved()
+        influence = self._divergence()
         points = self._points(X, influence, reset=False)
         return influence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
 
@@ -143,7 +143,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         tags.input_tags.positive_only = named or isinstance(self.influence, KL | ItakuraSaito)
         return tags
 
-    def _resolved(self) -> BregmanInfluence:
+    def _divergence(self) -> BregmanInfluence:
         """Return the divergence of the clusterer."""
         influence = INFLUENCES.resolve(self.influence)
         if isinstance(influence, BregmanInfluence):

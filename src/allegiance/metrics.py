@@ -26,7 +26,7 @@ from ._core.validation import (
     row_dots,
 )
 from .fitting import Labels
-from .influence import BLOCK_ROWS, Kernel, KernelSums, padded_features
+from .influence import BLOCK_ROWS, Kernel, KernelSums, block_features
 
 __all__ = ["lift_emd", "rand_distance"]
 
@@ -269,7 +269,7 @@ class _FeatureSums:
         totals: Any = 0.0
         with on_one_thread():
             for part in slices(X.shape[0], BLOCK_ROWS):
-                totals = totals + columns[part].T @ padded_features(transformer, X, part)[: part.stop - part.start]
+                totals = totals + columns[part].T @ block_features(transformer, X, part)[: part.stop - part.start]
         return cls(transformer, totals)
 
     def sums(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
@@ -278,7 +278,7 @@ class _FeatureSums:
 
         def fill(rows: slice) -> None:
             for part in slices(rows, BLOCK_ROWS):
-                count, features = part.stop - part.start, padded_features(self.transformer, X, part)
+                count, features = part.stop - part.start, block_features(self.transformer, X, part)
                 sums[part] = (features @ self.totals.T)[:count]
                 squares[part] = row_dots(features, features)[:count]
 

@@ -49,16 +49,16 @@ class MemberDistances:
         # Keys are uniform: exclude most members that will not be kept before sorting.
         bounds = np.minimum(2.0 * MAX_MEMBERS / np.maximum(sizes, 1), 1.0) * float(2**64 - 2048)
         likely = np.flatnonzero(keys <= bounds.astype(np.uint64)[codes])
-        members_kept = cls._packed(
+        members_kept = cls._pack(
             codes[likely], distance[likely], np.ones(likely.size, np.int64), keys[likely], farthest
         )
         if (np.diff(members_kept.starts) >= np.minimum(sizes, MAX_MEMBERS)).all():
             return members_kept
-        return cls._packed(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
+        return cls._pack(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
 
     def merge(self, other: MemberDistances) -> MemberDistances:
         """Return the distances of both sets of points, which must not overlap."""
-        return self._packed(
+        return self._pack(
             np.concatenate([self._codes(), other._codes()]),
             np.concatenate([self.values, other.values]),
             np.concatenate([self.counts, other.counts]),
@@ -67,7 +67,7 @@ class MemberDistances:
         )
 
     @classmethod
-    def _packed(
+    def _pack(
         cls, codes: IntArray, values: FloatArray, counts: IntArray, keys: Keys, farthest: FloatArray
     ) -> MemberDistances:
         """Merge equal members, and keep those of lowest keys in each cluster."""

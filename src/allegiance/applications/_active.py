@@ -28,8 +28,8 @@ from allegiance._core.validation import (
 )
 from allegiance._scorer import AffinityScorer
 from allegiance.clusterers import best_kmeans, warn_if_empty
-from allegiance.fitting import Fitted, nearest_sites
-from allegiance.influence import LinearEmbedding, PowerDiagram
+from allegiance.fitting import Fitted
+from allegiance.influence import LinearEmbedding, PowerDiagram, nearest_sites
 
 #: One random stream per purpose.
 _SEEDS, _SAMPLE, _STARTS = range(3)
@@ -100,12 +100,8 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
     n_init
         Number of k-means starts on the sample: the first from the initial centers, the others from new centers drawn
         from the sample. The start with the lowest inertia on the sample wins.
-    n_jobs
-        Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
-    random_state
-        Seed, generator, or None for a new seed at each fit.
-    verbose
-        Whether to show progress on standard error, or a callback for progress snapshots.
+    n_jobs, random_state, verbose
+        As in :class:`AffinityScorer`, but each fit has a new seed by default.
 
     Attributes
     ----------

@@ -71,12 +71,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         parameters. By default gamma comes from the median distance between points, as in
         :func:`allegiance.metrics.lift_emd`. The exact kernel computes n² values, in blocks. With an approximation, as
         in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
-    random_state
-        Seed, generator, or None for a new seed at each fit. Your own clusterers keep their seeds.
-    n_jobs
-        Threads for distances and kernel values; None or -1 for all cores. The result does not depend on it.
-    verbose
-        Whether to show progress on standard error, or a callback for progress snapshots.
+    random_state, n_jobs, verbose
+        As in :class:`AffinityScorer`, but each fit has a new seed by default. Your own clusterers keep their seeds.
 
     Attributes
     ----------
