@@ -322,7 +322,14 @@ class TestWhatIsRepeated:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             result = trust(X, clusterer=AgglomerativeClustering(3, linkage="single"), n_resamples=10)
+            # In uniform data, runs of k-means differ, but each of them made its labels.
+            uniform = trust(
+                np.random.default_rng(0).uniform(size=(3000, 3)),
+                clusterer=KMeans(5, n_init=1, random_state=3),
+                n_resamples=10,
+            )
         assert result.replication > 0.9
+        assert "depends on its random start" in uniform.summary().note
 
 
 class TestHardCases:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +29,7 @@ _WORTH_A_WORD, _TEXTS, _WORDS = 0.1, 10_000, 5_000
 #: Characters of a name, and of a category inside it.
 _NAME_LENGTH, _LEVEL_LENGTH = 48, 24
 #: Values that are only clear together with their column name.
-_BARE = {"yes", "no", "true", "false", "0", "1", "y", "n", "none", "other", "unknown", "ja", "nein"}
+_BARE = {"yes", "no", "true", "false", "y", "n", "none", "other", "unknown", "ja", "nein"}
 #: Milliseconds.
 _DAY = 86_400_000.0
 
@@ -167,16 +168,22 @@ class Description(NamedTuple):
 
 def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Description]:
     """Return a description of each cluster from its traits."""
-    names = [_name(columns, own, _IN_NAME) for own in traits]
-    longer = [_name(columns, own, _IN_NAME + 2, 2 * _NAME_LENGTH) for own in traits]
+    # Answers such as "very accurate" occur in several columns.
+    levels = Counter(level.strip().lower() for column in columns for level in column.levels)
+    bare = _BARE | {level for level, n in levels.items() if n > 1 or not any(letter.isalpha() for letter in level)}
+    names = [_name(columns, own, bare, _IN_NAME) for own in traits]
+    longer = [_name(columns, own, bare, _IN_NAME + 2, 2 * _NAME_LENGTH) for own in traits]
     # Clusters with the same name get more traits.
     names = [more if names.count(name) > 1 else name for name, more in zip(names, longer, strict=True)]
     details = [filter(None, (_detail(columns[trait.column], trait) for trait in own)) for own in traits]
     return [Description(name, ", ".join(islice(own, _IN_DETAILS))) for name, own in zip(names, details, strict=True)]
 
 
-def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _NAME_LENGTH) -> str:
-    """Return the name of a cluster that describes its strong traits, or the strongest one if all are weak."""
+def _name(columns: list[Column], traits: list[Trait], bare: set[str], most: int, length: int = _NAME_LENGTH) -> str:
+    """Return the name of a cluster that describes its strong traits, or the strongest one if all are weak.
+
+    Categories in ``bare`` are only clear together with their column name.
+    """
     named = [trait for trait in traits if columns[trait.column].is_named]
     parts: list[str] = []
     for trait in named:
@@ -184,21 +191,21 @@ def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _
             break
         if trait.level >= 0 and trait.inside - trait.outside < _WORTH_A_SHARE:
             continue
-        part = shorten(_words(columns[trait.column], trait), length)
+        part = shorten(_words(columns[trait.column], trait, bare), length)
         if part not in parts and (not parts or sum(map(len, [*parts, part])) <= length):
             parts.append(part)
     if not parts and named:
         weakly = ("less often", "more often")[named[0].difference > 0] if named[0].level >= 0 else "somewhat"
-        parts = [shorten(f"{weakly} {_words(columns[named[0].column], named[0])}", length)]
+        parts = [shorten(f"{weakly} {_words(columns[named[0].column], named[0], bare)}", length)]
     return ", ".join(parts)
 
 
-def _words(column: Column, trait: Trait) -> str:
+def _words(column: Column, trait: Trait, bare: set[str]) -> str:
     """Return the words that describe a trait, such as "high income" or a category."""
     if column.kind == "category":
         level = column.levels[trait.level].strip()
         words = shorten(level, _LEVEL_LENGTH)
-        words = f"{column.name} {words}" if level.lower() in _BARE else words
+        words = f"{column.name} {words}" if level.lower() in bare else words
     else:
         ends = ("late", "early") if column.kind == "date" else ("high", "low")
         words = f"{ends[trait.difference < 0]} {join_names([column.name])}"
@@ -212,7 +219,7 @@ def _detail(column: Column, trait: Trait) -> str:
         words = words if trait.difference > 0 else f"less often {words}"
         inside, outside = (f"{value:.0%}" for value in (trait.inside, trait.outside))
     else:
-        words, gap = _words(column, trait), abs(trait.inside - trait.outside)
+        words, gap = _words(column, trait, set()), abs(trait.inside - trait.outside)
         inside, outside = (_in_unit(column, value, gap=gap) for value in (trait.inside, trait.outside))
     return "" if inside == outside else f"{words} ({inside}, others {outside})"
 
