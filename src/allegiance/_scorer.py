@@ -292,7 +292,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fresh.labels_ = result.label
         if fit_result.sample is not None:
             fresh.fitted_ = fresh._calibrate(fit_result, X, result)
-            result = replace(result, _trust_map=fresh.fitted_.trust_map)
+            result = replace(result, _trust_map=fresh.fitted_.trust_map, _stored_ranks=result._ranks)
         self._adopt(fresh).fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 

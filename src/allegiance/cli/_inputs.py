@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -250,22 +250,21 @@ def make_clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
     """Return the clusterer of a name in ``ALGORITHMS``."""
     from sklearn import cluster, mixture
 
-    if algorithm == "gmm":
-        return mixture.GaussianMixture(clusters, random_state=seed)
-    if algorithm == "hdbscan":
-        return cluster.HDBSCAN(copy=True)
-    if algorithm == "leiden":
-        from allegiance.clusterers import Leiden
+    from allegiance.clusterers import Leiden
 
-        return Leiden(random_state=seed)
-    if algorithm == "agglomerative":
-        return cluster.AgglomerativeClustering(clusters)
-    if algorithm == "birch":
-        return cluster.Birch(n_clusters=clusters)
-    if algorithm == "spectral":
-        return cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed)
-    kinds = {"kmeans": cluster.KMeans, "minibatch": cluster.MiniBatchKMeans, "bisecting": cluster.BisectingKMeans}
-    return kinds[algorithm](clusters, n_init=10, random_state=seed)
+    restarts = {"n_init": 10, "random_state": seed}
+    make: dict[str, Callable[[], Any]] = {
+        "kmeans": lambda: cluster.KMeans(clusters, **restarts),
+        "minibatch": lambda: cluster.MiniBatchKMeans(clusters, **restarts),
+        "bisecting": lambda: cluster.BisectingKMeans(clusters, **restarts),
+        "agglomerative": lambda: cluster.AgglomerativeClustering(clusters),
+        "gmm": lambda: mixture.GaussianMixture(clusters, random_state=seed),
+        "birch": lambda: cluster.Birch(n_clusters=clusters),
+        "spectral": lambda: cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed),
+        "hdbscan": lambda: cluster.HDBSCAN(copy=True),
+        "leiden": lambda: Leiden(random_state=seed),
+    }
+    return make[algorithm]()
 
 
 def import_clusterer(name: str) -> Any:

@@ -94,7 +94,7 @@ def review(**values: Any) -> None:
 
 def _decision_log(path: str | None, run: Run, table: Table) -> str:
     """Return the file of review decisions after checking it; by default in the folder of a file or folder of DATA."""
-    from allegiance.io import check_writable
+    from allegiance.io.files import check_writable
 
     if path is None:
         name = run.data[0].rstrip("/" + os.sep)

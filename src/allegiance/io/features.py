@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from allegiance._core.validation import FloatArray, IntArray, join_names, join_texts
 from allegiance.drivers import Finding, duplicates_text, quote_option, same_content
-from allegiance.io import TableError
+from allegiance.notebook import count
 
+from .files import TableError
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, missing_message
 from .profile import ColumnProfile, Profile
 from .tables import Table, open_table
@@ -417,7 +418,7 @@ def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterat
     for column in plan.features:
         name, kind, stats = column.name, column.kind, profile.columns[column.name]
         if stats.infinite:
-            text = f"column {name!r} has {stats.infinite:,} infinite values. Pass "
+            text = f"column {name!r} has {count(stats.infinite, 'infinite value')}. Pass "
             text += f"`missing={{{name!r}: ['inf', '-inf']}}`, or drop it."
             yield _finding("infinite", [name], text, quote_option("--drop", [name]), "error")
         if stats.strays and kind != "category":

@@ -51,24 +51,22 @@ class CellError(TableError):
 
 
 class Gaps:
-    """Counts of missing values by column, and of new categories by column; None for more than 1,000 categories."""
+    """Counts of missing values by column, and of new categories by column until there are too many of them."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()
-        self.new: dict[str, Counter[str] | None] = {}
+        self.new: dict[str, Counter[str]] = {}
 
     def add_missing(self, column: str, gaps: BoolArray) -> None:
         """Count the missing values of a column."""
         if number := int(gaps.sum()):
             self.missing[column] += number
 
-    def add_new(self, column: str, counts: Mapping[str, int] | None) -> None:
+    def add_new(self, column: str, counts: Mapping[str, int]) -> None:
         """Count the new categories of a column."""
         counter = self.new.setdefault(column, Counter())
-        if counter is not None:
-            counter.update(counts or {})
-        if counts is None or (counter is not None and len(counter) > _MAX_CATEGORIES):
-            self.new[column] = None
+        if len(counter) <= _MAX_CATEGORIES:
+            counter.update(counts)
 
 
 @dataclass
@@ -287,7 +285,7 @@ class FeaturePlan:
                 n_missing[column.name] = int(gaps.sum())
             at += column.width
         if n_missing and self.impute is None:
-            raise TableError(missing_message(n_missing))
+            raise TableError(f"{missing_message(n_missing)} The setting of a saved model cannot be changed.")
         if self.scaled:
             center, spread = self._centers_and_spreads
             matrix -= center
@@ -389,11 +387,9 @@ class FeaturePlan:
         """Return notes on missing values and on categories that are not in the plan, from :meth:`prepare`."""
         notes = []
         for name, new in gaps.new.items():
-            if new is None:
-                notes.append(f"column {name!r} has more than 1,000 values; new ones are encoded as zeros.")
-            elif new:
-                text = "has categories the model has not seen; they are encoded as zeros"
-                notes.append(f"column {name!r} {text}: {join_counts(new)}.")
+            listed = "more than 1,000" if len(new) > _MAX_CATEGORIES else join_counts(new)
+            text = "has categories the model has not seen; they are encoded as zeros"
+            notes.append(f"column {name!r} {text}: {listed}.")
         if gaps.missing:
             what = "filled as in the model" if self.impute == "median" else "in rows that are left out"
             notes.append(f"{count(gaps.missing.total(), 'missing value')} {what}: {join_counts(gaps.missing)}.")
@@ -459,5 +455,5 @@ def missing_message(gaps: Mapping[str, int]) -> str:
     """Return a message about missing values that the plan does not fill."""
     return (
         f"values are missing in {join_counts(gaps)}. Pass `impute='median'` to fill them, or `impute='drop'` to "
-        "leave their rows out. The setting of a saved model cannot be changed."
+        "leave their rows out."
     )

@@ -123,8 +123,6 @@ def open_table(
         return source
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal must be '.' or ',', got {decimal!r}.")
-    if format == "tsv":
-        format, sep = "csv", sep or "\t"
     if format is not None and format not in FORMATS:
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     if keep_rows not in ("auto", "all"):
@@ -620,11 +618,8 @@ def _open_part(path: str, format: str | None, dialect: Dialect, sheet: str | Non
             return TextFile.spool(pipe, path, dialect)
     kind = format or _format_of(path)
     if kind is None:
-        listed = ", ".join(_ENDINGS)
-        raise TableError(
-            f"{path}: unknown file name ending. Known endings are {listed}. "
-            "For any other ending pass format='csv' in Python, or pipe the text into the command (-)."
-        )
+        text = f"{path}: unknown file name ending. Known endings are {', '.join(_ENDINGS)}."
+        raise TableError(f"{text} Rename the file, or pass `format='csv'`.")
     if kind == "csv":
         return TextFile(path, lambda: open_bytes(path), dialect)
     if kind == "xlsx":

@@ -16,7 +16,7 @@ import numpy as np
 from allegiance._core.validation import IntArray, is_sparse, require
 from allegiance.drivers import drivers as find_drivers
 from allegiance.fitting import NOISE
-from allegiance.io import check_writable, write_whole
+from allegiance.io.files import check_writable, write_whole
 from allegiance.notebook import count, element, markup
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, display_name
 
