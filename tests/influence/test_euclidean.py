@@ -166,7 +166,7 @@ class TestWithin:
             np.testing.assert_allclose(actual[5, :5], 0.0, atol=1e-9)
 
     def test_rounded_centers_do_not_make_a_column_vary(self, table):
-        """A category that decides the clusters once outweighed all other columns if the centers of k-means were passed."""
+        """Once a category that decides the clusters outweighed all numbers if the centers of k-means were passed."""
         X = np.column_stack([table, 0.1 * (CODES % 2)])
         means = np.array([X[code == CODES].mean(axis=0) for code in range(K)])
         rounded = means * (1 + 20 * np.finfo(float).eps * (np.arange(K)[:, None] % 3))
