@@ -25,10 +25,8 @@ from ._replication import Replication
 _REPRODUCED, _ALIKE = 0.8, 0.95
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
-#: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
-_MAX_COLUMNS = 64
-#: Runs of k-means, of which the best is kept, and steps of the bisection for the resolution of Leiden.
-_KMEANS_RUNS, _RESOLUTION_STEPS = 5, 6
+#: Runs of k-means, of which the best is kept, and of Leiden, to find its resolution by bisection.
+_RUNS = 5
 
 
 @dataclass(frozen=True)
@@ -219,7 +217,7 @@ class _Search:
         from sklearn.cluster import KMeans
 
         products = self.few.shape[0] * self.few.shape[1] * self.k
-        blank = KMeans(self.k, n_init=_KMEANS_RUNS if products <= MAX_ENTRIES else 1)
+        blank = KMeans(self.k, n_init=_RUNS if products <= MAX_ENTRIES else 1)
         for name, clusterer in self._spaces("k-means", blank):
             rows = self.rows
             if clusterer is not blank:
@@ -250,8 +248,8 @@ class _Search:
         means = _means(rows, self.own)
         residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
         for kind in ("full", "diag", "tied", "spherical"):
-            if kind in ("full", "tied") and rows.shape[1] > _MAX_COLUMNS:
-                continue
+            if kind in ("full", "tied") and rows.shape[1] * (rows.shape[1] + 1) // 2 > rows.shape[0]:
+                continue  # a covariance has more parameters than there are rows
             if kind == "full" and np.median(sizes) < 2 * rows.shape[1]:
                 continue  # any labels are an optimum
             clusterer = GaussianMixture(self.k, covariance_type=kind, reg_covar=reg)
@@ -273,7 +271,7 @@ class _Search:
 
         graph = Leiden()._connectivities(self.few)
         low, resolution, high = 0.0, 1.0, np.inf
-        for _ in range(_RESOLUTION_STEPS):
+        for _ in range(_RUNS):
             labels = Leiden(resolution, metric="precomputed").fit_predict(graph)
             yield _Candidate(f"Leiden (resolution={resolution:.2g})", Leiden(resolution), labels)
             n_clusters = int(labels.max()) + 1
