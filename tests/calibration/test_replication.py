@@ -191,17 +191,23 @@ class TestReplicate:
         X, _ = blobs(spread=4.0)
         y = KMeans(4, n_init=5, random_state=0).fit_predict(X)
         found = replicate(X, y, KMeans(4, n_init=5), calibration=Calibration(20))
+
         # Deviations from the labels, from each other, and of independent samples: 1, 2 and sqrt(2). So the odds of the
-        # doubt are multiplied by sqrt(2) and divided by it, and the variances by 2 and by 1/2.
+        # doubt are multiplied by sqrt(2) and divided by it.
+        def scale(rate, factor):
+            return 1 / (1 + factor * (1 / rate - 1))
+
         n_clusters = np.bincount(y)
         for shares, kept, n, rate, margin in (
             (found.shares, found.kept, 240, found.share, found.share - found.interval[0]),
-            *zip(found.cluster_shares.T, found.cluster_kept.T, n_clusters, found.cluster_rates, found.cluster_margins()),
+            *zip(
+                found.cluster_shares.T, found.cluster_kept.T, n_clusters, found.cluster_rates, found.cluster_margins()
+            ),
         ):
-            odds = np.array([1, 1]) / [shares.mean(), min(kept.mean(), shares.mean())] - 1
-            one, other = 1 / (1 + odds * [2**0.5, 0.5**0.5])
+            one, other = scale(shares.mean(), 2**0.5), scale(min(kept.mean(), shares.mean()), 0.5**0.5)
             assert rate == pytest.approx((one + other) / 2)
-            variance = (2 * shares.var(ddof=1) + kept.var(ddof=1) / 2) / 2 + (one - other) ** 2 / 2
+            variances = scale(shares, 2**0.5).var(ddof=1), scale(kept, 0.5**0.5).var(ddof=1)
+            variance = np.mean(variances) + (one - other) ** 2 / 2
             smoothed = (n * rate + 1) / (n + 2)
             # Student's t with 19 degrees of freedom at 95%, from a table.
             half = 1.729133 * np.sqrt(variance + smoothed * (1 - smoothed) / n)

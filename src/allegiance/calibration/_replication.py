@@ -56,15 +56,22 @@ class Extrapolation(NamedTuple):
         Subsamples that agree with each other more than with the labels find other clusters, so their agreement counts
         no more.
         """
-        doubts = 1.0 - np.array([shares, np.minimum(kept, shares)])
-        factors = np.array([self.against_labels, self.between]).reshape(-1, *[1] * np.ndim(shares)) ** self.power
-        return (1.0 - doubts) / (1.0 + doubts * (factors - 1.0))
+        one = scale_doubt(shares, self.against_labels**self.power)
+        return np.array([one, scale_doubt(np.minimum(kept, shares), self.between**self.power)])
 
     def variance(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
-        """Return the variance between independent samples, the mean of two estimates from rates (R, ...) and (S, ...)."""
-        comparisons = ((shares, self.against_labels), (kept, self.between))
-        known = [ratio**2 * values.var(axis=0, ddof=1) for values, ratio in comparisons if len(values) > 1]
-        return np.mean(known or [np.ones(shares.shape[1:])], axis=0)
+        """Return the variance between independent samples, the mean of two estimates from rates (R, ...) and (S, ...).
+
+        It follows the standard deviation itself, also for density clusterers.
+        """
+        comparisons = (scale_doubt(shares, self.against_labels), scale_doubt(kept, self.between))
+        variances = [rates.var(axis=0, ddof=1) for rates in comparisons if len(rates) > 1]
+        return np.mean(variances or [np.ones(shares.shape[1:])], axis=0)
+
+
+def scale_doubt(rates: FloatArray, factor: float) -> FloatArray:
+    """Return rates whose doubt (1 - rate) has its odds multiplied by a factor."""
+    return rates / (rates + factor * (1.0 - rates))
 
 
 class Replication(NamedTuple):
