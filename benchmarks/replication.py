@@ -196,7 +196,7 @@ def null_jobs(quick: bool) -> list[Key]:
 
 def measure_null(key: Key, quick: bool) -> Iterator[Row]:
     """Yield whether two samples are called no better than unclustered data."""
-    role, name, k = key
+    _, name, k = key
     population, kmeans = populations()[name], KMeans(k, n_init=5, random_state=0)
     for _, X in zip(range(2), population.samples(13), strict=False):
         flagged = trust(X, clusterer=kmeans, n_resamples=20, n_jobs=1)._trust_map.null_replication is not None
@@ -467,12 +467,13 @@ def _work(name: str, key: Key, quick: bool) -> list[Row]:
         return [dict(zip(part.key, key, strict=True)) | row for row in part.measure(key, quick)]
 
 
-def run(name: str, store: Path, quick: bool, processes: int, role: str, matching: str = "") -> None:
-    """Measure the settings that are missing from the store, of populations with this role."""
+def run(name: str, store: Path, quick: bool, processes: int, role: str, matching: str, every: int) -> None:
+    """Measure the settings that are missing from the store, of populations with this role: each ``every``-th."""
     part = PARTS[name]
     done = set(pd.read_csv(store)[list(part.key)].itertuples(index=False, name=None)) if store.exists() else set()
-    jobs = [key for key in part.jobs(quick) if key not in done and matching in ", ".join(map(str, key))]
-    jobs = [key for key in jobs if part.key[0] != "role" or key[0] == role]
+    jobs = [key for key in part.jobs(quick) if part.key[0] != "role" or key[0] == role]
+    jobs = [key for key in jobs if matching in ", ".join(map(str, key))][::every]
+    jobs = [key for key in jobs if key not in done]
     store.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(_work, name, key, quick) for key in jobs]
@@ -497,6 +498,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--tuning", action="store_true", help="the populations used for tuning, not the others")
     parser.add_argument("--matching", default="", help="only settings whose key contains this text")
+    parser.add_argument("--every", type=int, default=1, help="every second, third, ... of the settings")
     parser.add_argument("--processes", type=int, default=usable_cores(), help="default: all cores")
     options = parser.parse_args()
     folder = ROOT / "benchmarks" / "results" if options.quick else ROOT / "docs" / "benchmarks"
@@ -508,7 +510,7 @@ def main() -> None:
             store.unlink(missing_ok=True)
         if not options.page:
             role = "tuning" if options.tuning else "evaluation"
-            run(name, store, options.quick, options.processes, role, options.matching)
+            run(name, store, options.quick, options.processes, role, options.matching, options.every)
         rows = pd.read_csv(store)
         lines = part.table(rows)
         print("\n".join(lines))

@@ -197,12 +197,10 @@ class TestReplicate:
         def scale(rate, factor):
             return 1 / (1 + factor * (1 / rate - 1))
 
-        n_clusters = np.bincount(y)
+        rates, margins = found.cluster_rates, found.cluster_margins()
         for shares, kept, n, rate, margin in (
             (found.shares, found.kept, 240, found.share, found.share - found.interval[0]),
-            *zip(
-                found.cluster_shares.T, found.cluster_kept.T, n_clusters, found.cluster_rates, found.cluster_margins()
-            ),
+            *zip(found.cluster_shares.T, found.cluster_kept.T, np.bincount(y), rates, margins, strict=True),
         ):
             one, other = scale(shares.mean(), 2**0.5), scale(min(kept.mean(), shares.mean()), 0.5**0.5)
             assert rate == pytest.approx((one + other) / 2)

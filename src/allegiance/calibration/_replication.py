@@ -24,8 +24,8 @@ _MIN_SUBSAMPLES, _MAX_SUBSAMPLES = 20, 400
 _MONTE_CARLO_ERROR = 0.005
 #: Coverage of the prediction interval.
 _LEVEL = 0.9
-#: Power of the standard deviation of clusters that the odds of the doubt grow with, for density clusterers. Borders that
-#: move have 1. Density clusterers also switch between solutions. Any power from 0.4 to 0.6 is equally good.
+#: Power of the standard deviation that the odds of the doubt grow with, for density clusterers. Borders that move have
+#: 1, but density clusterers also switch between solutions. Powers from 0.4 to 0.6 are equally good.
 _DENSITY_POWER = 0.5
 
 
