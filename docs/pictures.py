@@ -116,6 +116,7 @@ def two_samples() -> _Picture:
     samples = [make_blobs(240, centers=centers, cluster_std=1.0, random_state=seed)[0] for seed in (1, 2)]
     first, second = (KMeans(4, n_init=10, random_state=0).fit(X) for X in samples)
     X, labels = samples[0], first.labels_
+    ink = plt.rcParams["text.color"]
     same = matches(labels, second.predict(X))
     axes[0].set_title("a sample, clustered")
     axes[1].set_title(f"another sample: {same.mean():.0%} of the labels hold up")
@@ -124,9 +125,9 @@ def two_samples() -> _Picture:
         cells = fitted.predict(grid.reshape(-1, 2)).reshape(300, 300)
         place.contour(grid[..., 0], grid[..., 1], cells, levels=np.arange(3) + 0.5, colors="0.6", linewidths=0.8)
         if other is not None:
-            place.scatter(*other.T, s=6, color="0.8")
+            place.scatter(*other.T, s=6, color=ink, alpha=0.2, linewidths=0)
         place.scatter(*X[same].T, s=12, c=labels[same], cmap="tab10", vmin=0, vmax=9)
-        place.scatter(*X[~same].T, s=36, c=labels[~same], cmap="tab10", vmin=0, vmax=9, marker="X", edgecolors="black")
+        place.scatter(*X[~same].T, s=36, c=labels[~same], cmap="tab10", vmin=0, vmax=9, marker="X", edgecolors=ink)
         place.set_xticks([])
         place.set_yticks([])
     return _Picture(figure)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import operator
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -136,11 +135,10 @@ DPI = 80
 
 @dataclass(frozen=True)
 class Setup:
-    """The setup of one run: the picture folder, the number of seeds, and the cache of long steps."""
+    """The setup of one run: the picture folder, and the number of seeds."""
 
     pictures: Path
     n_seeds: int
-    memory: joblib.Memory
 
     @property
     def seeds(self) -> range:
@@ -194,7 +192,6 @@ def run_paper(
     *,
     only: Iterable[str] | None = None,
     n_seeds: int = 10,
-    fresh: bool = False,
     jobs: int = 1,
     announce: Callable[[str], None] = lambda message: None,
 ) -> list[Outcome]:
@@ -211,8 +208,6 @@ def run_paper(
         Names of experiments; None for all.
     n_seeds
         Number of seeds for each random experiment.
-    fresh
-        Whether to ignore cached results.
     jobs
         Number of experiments to run at a time.
     announce
@@ -220,10 +215,8 @@ def run_paper(
     """
     names = [name for name in EXPERIMENTS if only is None or name in set(only)]
     folder = Path(out)
-    if fresh:
-        shutil.rmtree(folder / "cache", ignore_errors=True)
     memory = joblib.Memory(folder / "cache" / code_fingerprint(), verbose=0)
-    setup = Setup(folder / PICTURES, n_seeds, memory)
+    setup = Setup(folder / PICTURES, n_seeds)
     run = memory.cache(_run_experiment, ignore=["setup"])
     parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
     outcomes = {

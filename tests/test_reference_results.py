@@ -20,7 +20,7 @@ from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler
 
 from allegiance import AffinityScorer, affinity
 from allegiance.domains import Box, Polytope
-from allegiance.engines import FEW_SITES, Auto
+from allegiance.engines import Auto
 from allegiance.influence import KL, ItakuraSaito, Kernel, Mahalanobis, Weights
 
 BEFORE = np.load(Path(__file__).parent / "data" / "reference" / "before_redesign.npz")
@@ -158,9 +158,8 @@ def test_results_are_those_of_before(name):
     parts |= {"affinity": result.affinity, "standard_error": result.standard_error, "new": new.affinity}
     for part, values in parts.items():
         before = BEFORE[f"{name}.{STORED_AS.get(part, part)}"]
-        # Since then walks have more honest errors, and samples are chosen where there are many clusters.
-        others = ["hit-and-run"] if result.classes.size <= FEW_SITES else ["hit-and-run", "shared"]
-        sampled_anew = np.isin((new if part == "new" else result).frame(details=True)["engine"], others)
+        # Since then walks have more honest errors.
+        sampled_anew = np.asarray((new if part == "new" else result).frame(details=True)["engine"] == "hit-and-run")
         if part == "affinity":
             # Of some 10,000 independent shares one is off by 5 joint errors with a probability below 1 %.
             joint = np.hypot(result.standard_error, BEFORE[f"{name}.standard_error"])

@@ -261,8 +261,8 @@ def bregman_position(name: str) -> Callable[..., Any]:
     diagram = BregmanDiagram.of_sites(sites, DIVERGENCES[name])
 
     def located(rows: np.ndarray, threads: int = 1) -> np.ndarray:
-        position, residual = diagram.locate(rows, threads)
-        return np.column_stack([position, residual, *diagram.query_functions(position)])
+        located = diagram.locate(rows, threads)
+        return np.column_stack([located.position, located.residual, *diagram.query_functions(located.position)])
 
     return located
 

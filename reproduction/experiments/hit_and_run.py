@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from reproduction.figures import draw_samples
+from allegiance.geometry import sample_polytope
+from reproduction.figures import COLORS, draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup
+from reproduction.walks import cell_walls
 
 from .stolen_area import CORNERS, QUERY, SITES, example
 
@@ -16,11 +18,13 @@ TOLERANCE = 0.1
 
 def run(setup: Setup) -> Section:
     """Draw samples, and compare the shares of their owners with the exact ones."""
-    scorer = example()
-    axes, samples = draw_samples(QUERY, SITES, *CORNERS, N_SAMPLES, 0)
+    samples = sample_polytope(*cell_walls(SITES, QUERY, *CORNERS), N_SAMPLES, random_state=0)
     owners = ((samples[:, None, :] - SITES) ** 2).sum(axis=2).argmin(axis=1)
     sampled = np.bincount(owners, minlength=len(SITES)) / N_SAMPLES
-    difference = float(np.abs(sampled - scorer.transform(QUERY[None])[0]).max())
+    difference = float(np.abs(sampled - example().transform(QUERY[None])[0]).max())
+    axes = draw_diagram(SITES, np.zeros(len(SITES)), *CORNERS)
+    axes.scatter(*samples.T, s=5, color=np.array(COLORS)[owners], zorder=3)
+    axes.scatter(*QUERY, marker="*", s=130, color="black", zorder=6)
     return Section(
         title="Hit-and-run samples",
         method="The paper's figure shows samples of a Voronoi cell. Ours are 1,000 samples of the cell in the "

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, is_sparse, join_names
-from allegiance.notebook import Card, CardMixin, count
+from allegiance.notebook import Card, CardMixin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -516,7 +516,7 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
         return [int(tree.value[node, 0].argmax())] if left < 0 else leaves(left) + leaves(right)
 
-    def walk(node: int, conditions: dict[str, str]) -> None:
+    def walk(node: int, conditions: dict[tuple[str, str, str], str]) -> None:
         below = leaves(node)
         if len(set(below)) == 1:
             lines.append(f"{' and '.join(conditions.values()) or 'otherwise'} -> {classes[below[0]]}")
@@ -527,9 +527,11 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
         # If both branches have the same number of leaves, the one with "=" or ">" is first.
         right_first = len(leaves(right)) <= len(leaves(left))
         first, second = (right, left) if right_first else (left, right)
-        # A second bound of the same kind is tighter and replaces the first.
-        bound = texts[right_first].rpartition(" ")[0]
-        walk(first, conditions | {bound: texts[right_first]})
+        # A second bound of the same kind is tighter and replaces the first, as a category does what it is not.
+        text = texts[right_first]
+        operator = text[len(name) :].split()[0]
+        kept = {key: old for key, old in conditions.items() if operator != "=" or key[:2] != (name, "is")}
+        walk(first, kept | {(name, operator, text if operator == "is" else ""): text})
         walk(second, conditions)
 
     walk(0, {})
@@ -642,18 +644,21 @@ def _find_flags(
         flags.append(Finding("giant cluster", (), f"{giant} The other clusters are outliers."))
     tiny = np.flatnonzero(sizes <= _TINY)
     if tiny.size:
-        listed = [f"{classes[c]}: {', '.join(map(str, ids[codes == c]))}" for c in tiny[:5]]
+        listed = [f"{classes[c]} ({', '.join(map(str, ids[codes == c]))})" for c in tiny[:5]]
         more = f" and {tiny.size - 5} more" if tiny.size > 5 else ""
-        text = f"{count(tiny.size, 'cluster')} with at most {_TINY} rows ({'; '.join(listed)}{more})."
-        flags.append(Finding("tiny clusters", (), f"{text} Check these rows for errors."))
-    times = [name for name in shares if is_time[name] and is_driver[name]]
+        head, size = ("Cluster", "has") if tiny.size == 1 else ("Clusters", "have")
+        text = f"{head} {', '.join(listed)}{more} {size} at most {_TINY} rows. Check these rows for errors."
+        flags.append(Finding("tiny clusters", (), text))
+    # A date may follow the clusters although other columns separate them more.
+    separated = features.separation(codes, sizes) / np.where(features.moments[1] > 0, features.moments[1], np.inf) ** 2
+    is_explained = {name: separated[by_name[name].at] > codes.size / 2 for name in shares}
+    times = [name for name in shares if is_time[name] and (is_driver[name] or is_explained[name])]
     if times and d > 1:
         text = f"The clusters follow time ({join_names(times)}). Such clusters do not carry over to new data."
         flags.append(Finding("time", tuple(times), text, drop(times)))
     top = next(iter(shares), "")
     if d > 2 and shares[top] >= _DECIDES and top not in times:
-        std = np.where(features.moments[1] > 0, features.moments[1], 1.0)
-        by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
+        by_scale = not has_plan and features.shares(separated)[top] < _DECIDES
         scale = " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
         text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation"
         text = f"{text} between the clusters.{scale if by_scale else ''}"

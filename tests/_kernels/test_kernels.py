@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from allegiance._kernels.banks import choose_samples, count_stolen, empty_pairs, weighted_shares
 
-from allegiance._kernels.affine_block import BLOCK, CLASSES, COARSE, LANES
+from allegiance._kernels.affine_block import BLOCK, LANES
 from allegiance._kernels.counting import (
     count_owners,
     group_by_owner,
@@ -12,9 +11,11 @@ from allegiance._kernels.counting import (
     owners_at,
     owners_of,
     project_rows,
+    weighted_shares,
 )
 from allegiance._kernels.cutting import stolen_volumes
 from allegiance._kernels.pcg64 import draw_uniform
+from allegiance._kernels.reflecting import SIZE, count_reflected, empty_blocks, own_samples
 from allegiance._kernels.walking import walk_cells
 from allegiance.engines import binomial_errors
 from allegiance.engines._tessellation import SingleFunctions
@@ -121,153 +122,124 @@ def test_count_owners(rng, r):
     assert not np.delete(counts, rows, axis=0).any(), "other queries are left alone"
 
 
-def _draw(rng, m, r, k):
-    """Sites, samples whose owner is beyond doubt in single precision, and limits that make all classes occur."""
+def _base_samples(rng, n, r, clear=None):
+    """Blocks of base samples; with ``clear`` those all of whose reflections pass this test."""
+    blocks, kept = empty_blocks(n, r), np.zeros((r, 0), np.float32)
+    while kept.shape[1] < n * 16:
+        base = rng.uniform(-1, 1, (r, n * 16)).astype(np.float32)
+        if clear is not None:
+            each = twin.reflections(np.ascontiguousarray(base.T)[:, :, None], r).reshape(n * 16, -1, r)
+            base = base[:, clear(each).all(axis=1)]
+        kept = np.hstack([kept, base])
+    blocks[:, :r], blocks[:, r:] = kept[:, : n * 16].reshape(r, n, 16).transpose(1, 0, 2), 0.0
+    return blocks
+
+
+def _own(blocks, site_a, site_b):
+    """The functions of the sites and the samples, as the kernel that counts takes them."""
+    wide = np.zeros((len(site_a), blocks.shape[1]))
+    wide[:, : site_a.shape[1]] = site_a
+    slopes, constants, close = SingleFunctions.of(wide, site_b)
+    owner, highest = (np.empty((len(blocks), SIZE), kind) for kind in (np.int32, np.float32))
+    functions = site_a, site_b, slopes[: len(site_a)], constants[: len(site_a)], close
+    own_samples(blocks, *functions, highest, owner)
+    return (*functions, blocks, highest, owner)
+
+
+@pytest.mark.parametrize(("r", "k"), [(1, 1), (3, 5), (32, 4), (33, 40), (70, 9)])
+def test_owners_of_reflected_samples(rng, r, k):
     site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
-    points = rng.uniform(-1, 1, (2 * m + 300, r)).astype(np.float32)
-    values = points.astype(np.float64) @ site_a.T - site_b
-    ranked = np.sort(values, axis=1)
-    clear = ranked[:, -1] - ranked[:, -2] > 1e-4 if k > 1 else np.ones(len(points), dtype=bool)
-    margins = np.quantile(ranked[:, -1] - ranked[:, 0], np.linspace(0.05, 0.7, CLASSES - 1))
-    limits = np.append(margins, np.inf).astype(np.float32)
-    return site_a, site_b, points[clear][:m], np.tile(limits, (k, 1))
+    blocks = _base_samples(rng, 3, r)
+    *_, highest, owner = _own(blocks, site_a, site_b)
+    values = twin.reflections(blocks, r) @ site_a.T - site_b
+    np.testing.assert_array_equal(owner, values.argmax(axis=2))
+    np.testing.assert_allclose(highest, values.max(axis=2), atol=1e-5)
 
 
-def _choose(site_a, site_b, points, limits, wanted=True):
-    """Samples, and what is chosen among them, as the kernel that counts takes it."""
-    (m, r), k = points.shape, len(site_a)
-    samples, coarse = np.empty((m, r), np.float32), empty_pairs(m if COARSE else 0, r)
-    owner = np.empty(m, np.uint16)
-    starts, most = np.empty((m // BLOCK, k), np.int64), m * k + BLOCK
-    chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
-    single = SingleFunctions.of(site_a, site_b)
-    columns = np.ascontiguousarray(points.T)
-    n = choose_samples(
-        columns, site_a, site_b, *single, limits, np.full(k, wanted), samples, coarse, owner, *chosen, starts
-    )
-    np.testing.assert_array_equal(samples, points)
-    return (
-        samples,
-        coarse,
-        owner,
-        *(part[:n] for part in chosen),
-        np.column_stack([starts, np.append(starts[1:, 0], n)]),
-    )
-
-
-@pytest.mark.parametrize(("m", "r", "k"), [(3072, 3, 5), (256, 1, 1), (768, 9, 12)])
-def test_choose_samples(rng, m, r, k):
-    """A margin within 1e-5 of a limit may round to the other side; such samples are not compared."""
-    site_a, site_b, points, limits = _draw(rng, m, r, k)
-    _, _, owner, places, classes, margins, starts = _choose(site_a, site_b, points, limits)
-    expected_owner, expected, near = twin.choose_samples(points, site_a, site_b, limits)
-    np.testing.assert_array_equal(owner, expected_owner)
-    values = points.astype(np.float64) @ site_a.T - site_b
-    for i in range(k):
-        found = {}
-        for b in range(m // BLOCK):
-            part = slice(starts[b, i], starts[b, i + 1])
-            samples = b * BLOCK + places[part].astype(int)
-            found.update(zip(samples, classes[part].tolist(), strict=True))
-            np.testing.assert_allclose(margins[part], values[samples].max(axis=1) - values[samples, i], atol=1e-5)
-        assert {s: c for s, c in found.items() if s not in near[i]} == expected[i]
-    assert not _choose(site_a, site_b, points, limits, wanted=False)[3].size
-
-
-def test_owners_and_margins_of_sites_that_nearly_coincide(rng):
-    """Single precision cannot tell these sites apart: owners and margins are those of double precision all the same."""
-    r = 3
-    site_a = np.vstack([np.full(r, 0.3) + 1e-9 * rng.normal(size=(4, r)), [[-0.5, 0.2, 0.1]]])
+def test_owners_and_counts_of_sites_that_nearly_coincide(rng):
+    """Single precision cannot tell these sites apart: owners and counts are those of double precision all the same."""
+    r = 40
+    site_a = np.vstack([np.full(r, 0.3) + 1e-9 * rng.normal(size=(4, r)), rng.normal(size=(1, r))])
     site_b = np.square(site_a).sum(axis=1) / 4
-    points = rng.uniform(-1, 1, (1024, r)).astype(np.float32)
-    _, _, owner, places, _, margins, starts = _choose(site_a, site_b, points, np.full((5, CLASSES), np.inf, np.float32))
-    values = (site_a[:, None] * points.astype(np.float64)).sum(axis=2) - site_b[:, None]
-    best = values.max(axis=0)
-    assert (best - values[owner, np.arange(1024)] <= 1e-15).all()
-    assert len(set(owner.tolist())) == 5
-    first = places[starts[0, 1] : starts[0, 2]]
-    np.testing.assert_allclose(margins[starts[0, 1] : starts[0, 2]], (best - values[1])[first], rtol=1e-4, atol=1e-15)
+    samples = _own(_base_samples(rng, 2, r), site_a, site_b)
+    points, owner = twin.reflections(samples[-3], r), samples[-1]
+    values = points @ site_a.T - site_b
+    assert len(set(owner.ravel().tolist())) == 5
+    assert (values.max(axis=2) - np.take_along_axis(values, owner[..., None], 2)[..., 0] <= 1e-14).all()
+    tally = np.zeros((3, 1, 5), np.int64)
+    query_a, query_b = site_a[:1] + 1e-9 * rng.normal(size=(1, r)), site_b[:1]
+    count_reflected(np.arange(1), np.array([0, 1]), np.array([1]), query_a, query_b, *samples, *tally)
+    others = site_a[owner]
+    gap = ((query_a[0] - others) * points).sum(axis=2) - (query_b[0] - site_b[owner])
+    counts = [np.bincount(owner[gap >= limit], minlength=5) for limit in (1e-15, -1e-15)]
+    assert (np.diff([counts[0], tally[0, 0], counts[1]], axis=0) >= 0).all()
+    assert counts[1].sum() - counts[0].sum() < 5 < counts[0].sum()
 
 
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9, 50])
-def test_banks_count_what_is_stolen(rng, r):
-    """Choosing and counting together, against weights summed over all samples in double precision. Float32 sums may
-    move a sample across a plane only if it lies within 1e-4 of it; such samples are left out."""
+@pytest.mark.parametrize("r", [1, 3, 31, 32, 33, 70])
+def test_count_reflected(rng, r):
+    """Against counts in double precision. Float32 sums may move a sample across a plane only if it lies within 1e-5 of
+    it; base samples of which a reflection does are left out."""
     k, n = 5, 13
-    site_a, site_b, points, limits = _draw(rng, 6000, r, k)
+    site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
     query_a, query_b = site_a[rng.integers(k, size=n)] + 0.3 * rng.normal(size=(n, r)), rng.normal(size=n)
-    values = points.astype(np.float64) @ site_a.T - site_b
-    gaps = points.astype(np.float64) @ query_a.T - query_b - values.max(axis=1)[:, None]
-    points = points[(np.abs(gaps) > 1e-4).all(axis=1)][: 12 * BLOCK]
-    points = np.ascontiguousarray(points[: len(points) // BLOCK * BLOCK])
-    chosen = _choose(site_a, site_b, points, limits)
-    _, _, owner, places, classes, _, starts = chosen
+
+    def gaps(points):
+        return points @ query_a.T - query_b - (points @ site_a.T - site_b).max(axis=-1)[..., None]
+
+    blocks = _base_samples(rng, 3, r, lambda points: (np.abs(gaps(points)) > 1e-5).all(axis=2))
+    samples = _own(blocks, site_a, site_b)
+    stolen = gaps(twin.reflections(blocks, r)) >= 0
     rows, firsts, sites = np.array([3, 0, 7, 9, 1]), np.array([0, 2, 4, 5]), np.array([4, 0, 2])
-    sums, squares = np.zeros((2, n, k), np.int64)
-    count_stolen(rows, firsts, sites, query_a, query_b, site_a, site_b, *chosen, sums, squares)
-    for piece, site in enumerate(sites):
-        parts = [np.arange(a, b) for a, b in zip(starts[:, site], starts[:, site + 1], strict=True)]
-        part = np.concatenate(parts)
-        samples = np.repeat(np.arange(len(parts)), [len(some) for some in parts]) * BLOCK + places[part]
-        expected = twin.count_stolen(
-            query_a, query_b, site_a, site_b, points[samples], owner[samples].astype(int), classes[part]
-        )
-        mine = rows[firsts[piece] : firsts[piece + 1]]
-        np.testing.assert_array_equal(sums[mine], expected[0][mine])
-        np.testing.assert_array_equal(squares[mine], expected[1][mine])
-    assert not np.delete(sums, rows, axis=0).any(), "other queries are left alone"
+    tally = np.zeros((3, n, k), np.int64)
+    count_reflected(rows, firsts, sites, query_a, query_b, *samples, *tally)
+    for x in rows:
+        np.testing.assert_array_equal(tally[:, x], twin.count_clusters(stolen[..., x], samples[-1], k))
+    assert not np.delete(tally, rows, axis=1).any(), "other queries are left alone"
 
 
-@pytest.mark.parametrize("size", [1.0, 1e-36, 1e-18, 1e18, 1e36])
-@pytest.mark.parametrize("r", [1, 2, 5, 49, 127])
-def test_samples_on_the_border_are_decided_in_single_precision(rng, r, size):
-    """The plane of each query goes through a sample, up to rounding: integers cannot tell, and must not decide."""
-    k, n = 3, 200
-    site_a, site_b = rng.normal(size=(k, r)), np.zeros(k)
-    site_a[0] = 0.0
-    points = rng.uniform(-1, 1, (2 * BLOCK, r)).astype(np.float32)
-    points[:4] = np.sign(points[:4])
-    chosen = _choose(site_a, site_b, points, np.full((k, CLASSES), np.inf, np.float32))
-    samples, _, _, places, classes, margins, starts = chosen
-    query_a = size * rng.normal(size=(n, r)) * (10.0 ** rng.integers(-3, 1, (n, r)))
-    query_a[0], query_a[1, 1:] = 0.0, 0.0
-    part = np.concatenate([np.arange(starts[b, 0], starts[b, 1]) for b in range(2)])
-    y, margin = samples[np.repeat([0, BLOCK], np.diff(starts)[:, 0]) + places[part]], margins[part]
-    touched = np.arange(n) % len(part)
-    query_b = (query_a * y[touched]).sum(axis=1) - margin[touched]
-    value = np.float32(-query_b)[:, None] - margin
-    exact = value.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for c in range(r):
-            # Products of two single-precision numbers are exact in double precision: fused, the sum is rounded once.
-            slope = query_a[:, c].astype(np.float32)
-            value = (slope[:, None].astype(np.float64) * y[:, c] + value).astype(np.float32)
-            exact += slope[:, None].astype(np.float64) * y[:, c]
-    weights = 2 ** classes[part].astype(np.int64)
-    sums, squares = np.zeros((2, n, k), np.int64)
-    count_stolen(
-        np.arange(n), np.array([0, n]), np.array([0]), query_a, query_b, site_a, site_b, *chosen, sums, squares
-    )
-    np.testing.assert_array_equal(sums.sum(axis=1), (value >= 0) @ weights)
-    np.testing.assert_array_equal(squares.sum(axis=1), (value >= 0) @ weights**2)
-    if size == 1.0 and r > 2:
-        assert ((value >= 0) != (exact >= 0)).any(), "rounding decides some of them"
+@pytest.mark.parametrize("size", [1.0, 2.0**-60, 2.0**60])
+@pytest.mark.parametrize("r", [1, 5, 32, 127])
+def test_samples_on_the_border_are_stolen(rng, r, size):
+    """Whole numbers, so that all sums are exact: many samples lie on the plane of a query, and these count."""
+    k, n = 3, 40
+    site_a, query_a = (size * rng.integers(-3, 4, (rows, r)).astype(float) for rows in (k, n))
+    site_b, query_b = (size * rng.integers(-2, 3, rows).astype(float) for rows in (k, n))
+    blocks = _base_samples(rng, 2, r)
+    blocks[:, :r] = rng.integers(-4, 5, (2, r, 16))
+    samples = _own(blocks, site_a, site_b)
+    points = twin.reflections(blocks, r)
+    values = points @ site_a.T - site_b
+    gaps = points @ query_a.T - query_b - values.max(axis=2)[..., None]
+    assert (gaps == 0).any(axis=(0, 1)).sum() > 5
+    tally = np.zeros((3, n, k), np.int64)
+    count_reflected(np.arange(n), np.array([0, n]), np.array([0]), query_a, query_b, *samples, *tally)
+    np.testing.assert_array_equal(tally[0].sum(axis=1), (gaps >= 0).sum(axis=(0, 1)))
 
 
-def test_the_heaviest_bank_does_not_overflow():
-    """All 2**18 samples of a round are stolen, each of the heaviest class for which its place is chosen."""
-    levels = np.minimum(np.log2(BLOCK / (BLOCK - np.arange(BLOCK))).astype(int), CLASSES - 1)
-    assert 2**18 // BLOCK * (4**levels).sum() < 2**31
+def test_weighted_shares_are_those_of_a_ratio_of_sums(rng):
+    """Against the variance of a ratio estimate, of clusters of independent and of equal hits."""
+    hits = rng.poisson(rng.uniform(0, 3, (1, 40_000, 6)) * [1, 2, 3, 4, 5, 0.5])
+    sums, squares, products = (hits * other for other in (1, hits, hits.sum(axis=2, keepdims=True)))
+    shares, errors, totals, worst = np.zeros((1, 6)), np.zeros((1, 6)), np.zeros(1), np.zeros(1)
+    counts = [each.sum(axis=1) for each in (sums, squares, products)]
+    weighted_shares(*counts, np.arange(1), shares, errors, totals, worst)
+    share = hits.sum(axis=1) / hits.sum()
+    residual = hits[0] - share * hits[0].sum(axis=1, keepdims=True)
+    expected = np.sqrt((residual**2).sum(axis=0)) / hits.sum()
+    np.testing.assert_allclose(shares, share)
+    assert (expected > np.sqrt(share * (1 - share) / hits.sum())).sum() > 3, "most clusters are not independent samples"
+    np.testing.assert_allclose(errors[0], np.maximum(expected, np.sqrt(share * (1 - share) / hits.sum()))[0], rtol=0.02)
 
 
 def test_weighted_shares_of_equal_weights_are_those_of_plain_counting(rng):
-    """With one weight for all, errors are binomial ones with two successes and two failures added."""
+    """With clusters of one sample, errors are binomial ones with two successes and two failures added."""
     counts = rng.integers(0, 40, (30, 6))
     shares, errors, totals, worst = np.zeros((30, 6)), np.zeros((30, 6)), np.zeros(30), np.zeros(30)
-    weighted_shares(4 * counts, 16 * counts, np.arange(30), shares, errors, totals, worst)
+    weighted_shares(counts, counts, counts, np.arange(30), shares, errors, totals, worst)
     np.testing.assert_allclose(shares, counts / counts.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(errors, binomial_errors(counts, counts.sum(axis=1)), rtol=1e-12)
-    np.testing.assert_array_equal(totals, 4 * counts.sum(axis=1))
+    np.testing.assert_array_equal(totals, counts.sum(axis=1))
     np.testing.assert_array_equal(worst, errors.max(axis=1))
 
 

@@ -1,6 +1,7 @@
 """Plain NumPy twins of the compiled kernels. Chains follow the kernels operation by operation, to the last bit."""
 
 import numpy as np
+from scipy.linalg import hadamard
 
 
 def project_rows(X, shift, basis):
@@ -18,38 +19,19 @@ def count_owners(query_a, query_b, site_a, site_b, points, owner):
     return counts
 
 
-def choose_samples(points, site_a, site_b, limits):
-    """Owners, the chosen samples of each site with their classes, and those too close to a limit to compare."""
-    block, top = 256, limits.shape[1] - 1
-    values = points.astype(np.float64) @ site_a.T - site_b
-    owner = values.argmax(axis=1)
-    expected, near = [], []
-    for i, limit in enumerate(limits.astype(np.float64)):
-        margin = values.max(axis=1) - values[:, i]
-        close = (np.abs(margin[:, None] - limit[:-1]) < 1e-5).any(axis=1)
-        near.append(set(np.flatnonzero(close).tolist()))
-        kept = {}
-        for s in np.flatnonzero(~close).tolist():
-            # Half of the places of a block are of level 0, a quarter of level 1, and so on.
-            level = min(int(np.log2(block / (block - s % block))), top)
-            c = int(np.searchsorted(limit, margin[s]))
-            if c <= level:
-                kept[s] = c
-        expected.append(kept)
-    return owner, expected, near
+def reflections(blocks, r):
+    """All samples (number of blocks, SIZE, r) of blocks of base samples, with signs from SciPy's Hadamard matrix."""
+    signs = hadamard(32)[:, np.arange(r) % 32]
+    base = blocks[:, :r].transpose(0, 2, 1).astype(np.float64)
+    return (np.vstack([signs, -signs])[:, None] * base[:, None]).reshape(len(blocks), -1, r)
 
 
-def count_stolen(query_a, query_b, site_a, site_b, points, owner, classes):
-    """Sums and sums of squares of the weights of stolen samples, by owner, one query after another."""
-    y = points.astype(np.float64)
-    weights = 2 ** classes.astype(np.int64)
-    site_value = site_b[owner] - (y * site_a[owner]).sum(axis=1)
-    sums, squares = np.zeros((2, len(query_a), len(site_a)), np.int64)
-    for q in range(len(query_a)):
-        stolen = query_b[q] - y @ query_a[q] <= site_value
-        np.add.at(sums[q], owner[stolen], weights[stolen])
-        np.add.at(squares[q], owner[stolen], weights[stolen] ** 2)
-    return sums, squares
+def count_clusters(stolen, owner, k, lanes=16):
+    """Sums of h_i, h_i^2 and h_i h over base samples, of the stolen samples (number of blocks, SIZE) by owner."""
+    hits = np.zeros((len(owner), lanes, k), np.int64)
+    b, s = np.nonzero(stolen)
+    np.add.at(hits, (b, s % lanes, owner[b, s]), 1)
+    return [(hits * other).sum(axis=(0, 1)) for other in (1, hits, hits.sum(axis=2, keepdims=True))]
 
 
 def simplex_share(values):

@@ -2,10 +2,10 @@
 
 ================  ==================================================================================================
 ``jit``           the decorator that compiles and caches
-``affine_block``  affine functions at a block of samples: values, or their signs, as vectors in LLVM IR
+``affine_block``  affine functions at a block of samples: values, or counts of their signs, as vectors in LLVM IR
 ``pcg64``         uniform samples of a cube
-``counting``      projections, owners of samples, and how many samples each query steals
-``banks``         the samples worth testing for a site, and how many of them each query steals
+``counting``      projections, owners of independent samples, and how many of them each query steals
+``reflecting``    samples reflected in groups of axes: their owners, and how many of them each query steals
 ``cutting``       exact volume that each query steals from each triangulated cell
 ``walking``       hit-and-run: one chain per query cell, or one chain in a polytope
 ================  ==================================================================================================

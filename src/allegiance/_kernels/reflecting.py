@@ -2,9 +2,9 @@
 
 The cube and the ball stay the same if coordinates change their signs. The axes form GROUPS groups, axis c in group
 c % GROUPS, and each base sample is reflected in SIGNS ways: with the signs of the rows of a Hadamard matrix for its
-groups, and with the opposite ones. Each of these samples is uniform, and any two are uncorrelated or opposite. An affine
-function needs one product per coordinate and group for all of them: sums of groups are added and subtracted in five
-rounds (the fast Walsh-Hadamard transform). That takes one of 64 products of independent samples.
+groups, and with the opposite ones. Each of these samples is uniform, and any two are uncorrelated or opposite. An
+affine function needs one product per coordinate for all of them: the sums of the groups are added and subtracted in
+five rounds (the fast Walsh-Hadamard transform). Independent samples would need 64.
 
 Base samples come in blocks (number of blocks, width, LANES) of float32 in which LANES of them stand side by side;
 ``width`` is a multiple of GROUPS, and axes beyond the r of the region are zero. A block has ``SIZE`` samples: sample
@@ -42,7 +42,7 @@ _MASK = ir.IntType(VECTOR)
 _FUSE = ("contract",)
 
 
-def _for_signs(call: Call, use: Callable[[Any, Any, int], None]) -> None:
+def _for_signs(call: Call, use: Callable[[Any, int], None]) -> None:
     """Hand the values of one function at VECTOR samples after the other to ``use``, with the place of the first.
 
     The function is row ``row`` of ``slopes`` (n, width), with ``constants`` (n,), at the samples of block ``b``.

@@ -69,14 +69,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     kernel
         "rbf", "laplacian", a function k(X, Y) -> (n, m), positive and positive definite, or ``Kernel`` with
         parameters. By default gamma comes from the median distance between points, as in
-        :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
-        approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
-    random_state
-        Seed, generator, or None for a new seed at each fit. Your own clusterers keep their seeds.
-    n_jobs
-        Threads for distances and kernel values; None or -1 for all cores. The result does not depend on it.
-    verbose
-        Whether to show progress on standard error, or a callback for progress snapshots.
+        :func:`allegiance.metrics.lift_emd`. The exact kernel computes n² values, in blocks. With an approximation, as
+        in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
+    random_state, n_jobs, verbose
+        As in :class:`AffinityScorer`, but each fit has a new seed by default. Your own clusterers keep their seeds.
 
     Attributes
     ----------
@@ -139,15 +135,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ConsensusClustering:
-        """Collect the clusterings of X and find their consensus.
-
-        Parameters
-        ----------
-        X
-            (n, d) array, sparse matrix or frame.
-        y
-            Ignored.
-        """
+        """Collect the clusterings of X (n, d), dense or sparse, and find their consensus."""
         check_choice(self.method, "method", METHODS)
         n_clusters = check_count(self.n_clusters, "n_clusters")
         threads, seed = effective_threads(check_jobs(self.n_jobs)), resolve_seed(self.random_state)

@@ -9,6 +9,7 @@ import numpy as np
 
 from allegiance._core.parallel import kernel_ready
 from allegiance._core.validation import AnyArray, FloatArray, IntArray
+from allegiance.influence import AffineFunctions
 
 from ._base import CACHE_MB, MAX_SAMPLES, Z95, Estimate, FittedEngine, Settings
 from ._tessellation import Tessellation
@@ -57,7 +58,7 @@ class AdaptiveCounts(FittedEngine):
         self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES, cache_mb: float = CACHE_MB
     ) -> None:
         self._tessellation = tessellation
-        self._functions = kernel_ready(*tessellation.functions)
+        self._functions = AffineFunctions(*kernel_ready(*tessellation.functions))
         self._settings = settings
         self._max_samples = max_samples
         self._cache_bytes = cache_mb * 2**20

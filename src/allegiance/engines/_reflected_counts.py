@@ -114,7 +114,7 @@ class ReflectedCounts(AdaptiveCounts):
         wide[:, :r] = slopes[:k]
         return SingleFunctions(wide, constants[:k], close)
 
-    def _closest_sites(self, queries: Queries, threads: Threads) -> IntArray:
+    def _closest_sites(self, queries: Queries, threads: Threads) -> AnyArray:
         """Return the sites (n,) with the slopes closest to those of each query."""
         from allegiance._kernels.counting import owners_of
 
@@ -122,17 +122,17 @@ class ReflectedCounts(AdaptiveCounts):
         a = self._tessellation.functions.a
         # The closest slope is that of the largest <a, a_i> - |a_i|^2 / 2.
         halves = 0.5 * row_dots(a, a)
-        *functions, close = SingleFunctions.of(a, halves)
+        slopes, constants, close = SingleFunctions.of(a, halves)
 
         def work(rows: slice) -> None:
             columns = np.ascontiguousarray(queries.a[rows].T, dtype=np.float32)
-            owners_of(columns, a, halves, *functions, close, owner[rows])
+            owners_of(columns, a, halves, slopes, constants, close, owner[rows])
 
         for_row_blocks(work, queries.n, threads, products=queries.n * a.size)
         return owner
 
     def _count(
-        self, queries: Queries, active: IntArray, site: IntArray, samples: _Round, tally: Tally, threads: Threads
+        self, queries: Queries, active: IntArray, site: AnyArray, samples: _Round, tally: Tally, threads: Threads
     ) -> None:
         """Test one round for the queries in ``active``, which are sorted by their sites."""
         from allegiance._kernels.reflecting import count_reflected
@@ -143,11 +143,12 @@ class ReflectedCounts(AdaptiveCounts):
         begins[:: max(active.size // (2 * threads.number), 1)] = True
         firsts = np.flatnonzero(begins)
         sites = site[active[firsts[:-1]]]
+        slopes, constants, close = self._single
 
         def work(part: slice) -> None:
             count_reflected(
                 active, firsts[part.start : part.stop + 1], sites[part], queries.a, queries.b, *self._functions,
-                *self._single, *samples, *tally[:3],
+                slopes, constants, close, *samples, *tally,
             )  # fmt: skip
 
         parts = max(4 * threads.number, active.size * self._tessellation.n_sites // _MAX_COUNTS)
@@ -174,6 +175,7 @@ class ReflectedCounts(AdaptiveCounts):
         n, r = self._round_size // SIZE, region.dim
         blocks = empty_blocks(n, r)
         highest, owner = np.empty((n, SIZE), np.float32), np.empty((n, SIZE), np.int32)
+        slopes, constants, close = self._single
 
         def work(part: slice) -> None:
             columns = region.sample_columns(
@@ -181,7 +183,7 @@ class ReflectedCounts(AdaptiveCounts):
             )
             blocks[part, :r] = columns.reshape(r, -1, LANES).transpose(1, 0, 2)
             blocks[part, r:] = 0.0
-            own_samples(blocks[part], *self._functions, *self._single, highest[part], owner[part])
+            own_samples(blocks[part], *self._functions, slopes, constants, close, highest[part], owner[part])
 
         threads.run(work, list(slices(n, _BLOCKS)))
         return _Round(blocks, highest, owner)

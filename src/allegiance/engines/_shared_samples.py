@@ -28,7 +28,7 @@ from ._base import (
 from ._reflected_counts import ReflectedCounts
 from ._tessellation import Tessellation
 
-#: From this many dimensions on, samples of a region without walls are reflected; with fewer, independent ones cost less.
+#: From this many dimensions on samples of a region without walls are reflected; below, independent ones cost less.
 MANY_DIMENSIONS = 32
 
 
@@ -74,9 +74,9 @@ class SharedSamples(Engine):
         """Build the counting engine."""
         if tessellation.has_indistinct_sites:
             warnings.warn(
-                "Rounding hides the difference between some clusters, so their affinities may be wrong: the columns of X "
-                "differ too much in scale, or two clusters almost coincide. Use influence='within', rescale the columns, "
-                "or merge the clusters.",
+                "Rounding hides the difference between some clusters, so their affinities may be wrong: the columns of "
+                "X differ too much in scale, or two clusters almost coincide. Use influence='within', rescale the "
+                "columns, or merge the clusters.",
                 PrecisionWarning,
                 stacklevel=2,
             )

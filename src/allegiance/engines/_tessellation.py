@@ -13,7 +13,7 @@ from allegiance.influence import AffineFunctions, Diagram, PowerDiagram
 
 from ._base import Estimate, Queries
 
-#: Two sites whose functions differ by less than this share of the largest one everywhere are told apart by rounding only.
+#: Two sites whose functions differ everywhere by less than this share of the largest one are told apart by rounding.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 #: Coefficients that differ by less than this share of the largest one among the sites are equal up to rounding.
 _SITE_TOLERANCE = 1e-14

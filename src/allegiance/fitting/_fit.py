@@ -27,10 +27,20 @@ from allegiance._core.validation import (
 from allegiance.calibration import Calibration, ContentSample, as_clusterer, content_keys
 from allegiance.domains import DOMAINS, Domain, Extent
 from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
-from allegiance.influence import INFLUENCES, AnySummary, Diagram, Euclidean, Influence, Located, SpreadSums, Weights
+from allegiance.influence import (
+    INFLUENCES,
+    AnySummary,
+    Diagram,
+    Euclidean,
+    Influence,
+    Located,
+    SpreadSums,
+    Weights,
+    nearest_sites,
+)
 from allegiance.typicality import MemberDistances
 
-from ._fitted import Fitted, nearest_sites
+from ._fitted import Fitted
 from ._labels import Labels, check_classes, merge_classes, positions_of
 from ._pipelines import Columns
 

@@ -25,6 +25,8 @@ _STATISTIC_NAME = rf"(?i)(?:^|\W)(?:{_TOTAL}|{_STATISTIC})(?:\W|$)"
 _MAX_NAMED, _MAX_MEANS = 1_000, 3
 #: Smallest number of a total, and minimum rows above an unnamed one.
 _MIN_TOTAL, _MIN_SUMMED = 10, 8
+#: Rows at the end of a table that may be unnamed means.
+_LAST_ROWS = 3
 
 
 class OddRows:
@@ -57,7 +59,7 @@ class OddRows:
         """Return the rows that are not observations, each with the reason."""
         odd = {row: "empty" for row, (place, _) in self._sparse.items() if place < 0}
         stats = [column.readings.get(column.best_reading() or "") for column in self._columns]
-        numbers = [one for one in stats if one is not None and one.moments.count > 2]
+        numbers = [one for one in stats if one is not None and one.moments.n > 2]
         for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
             own = stats[place]
             if place >= 0 and (self._columns[place].n_times(text) == 1 if own is None else row in own.strays):
@@ -66,31 +68,50 @@ class OddRows:
         broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
         names = {name for column in self._columns for name in (column.name, column.name.lower())}
         counts = Counter(row for strays in broken for row in strays)
-        limit = max(3, min((one.moments.count for one in numbers), default=0) // 100)
+        limit = max(3, min((one.moments.n for one in numbers), default=0) // 100)
         shared = [row for row, n in counts.items() if n >= max(2, len(broken) / 2)]
         for row in shared:
             texts = [strays[row] for strays in broken if row in strays]
             is_header = sum(text in names for text in texts) > len(texts) / 2
             if is_header or len(shared) <= limit:
                 odd[row] = "repeated header" if is_header else "text in columns of numbers"
-        if self._named and sample.share == 1.0:
-            odd |= self._statistics(sample)
+        if sample.share == 1.0:
+            odd |= self._statistics(sample) if self._named else self._unnamed_means(sample)
         # A total has the largest value of several columns, which is the sum of all others.
         tall = [one.moments for one in numbers if one.moments.low.value >= 0 > one.moments.high.value]
-        tall = [moments for moments in tall if moments.count > 3]
+        tall = [moments for moments in tall if moments.n > 3]
         row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
         sums = sum(one.high_row == row and one.is_sum for one in tall)
         is_most = n >= 0.6 * len(tall) and n > 1 and (sums >= n / 2 or row in self._named)
-        if is_most or (sums > 1 and min(one.count for one in tall) >= _MIN_SUMMED):
+        if is_most or (sums > 1 and min(one.n for one in tall) >= _MIN_SUMMED):
             odd.setdefault(row, "total")
         return odd
+
+    def _unnamed_means(self, sample: Sample) -> dict[int, str]:
+        """Return which of the last rows has the means of at least three columns."""
+        rows = range(max(0, self._n_rows - _LAST_ROWS), self._n_rows)
+        distances = list[FloatArray]()
+        for column in self._columns:
+            reading = column.best_reading()
+            if reading not in MARKS:
+                continue
+            moments = column.readings[reading].moments
+            if moments.n >= _MIN_SUMMED and moments.squares > 0:
+                values = read_column(sample.column(column.name)[-len(rows) :], reading, ())[0]
+                values = np.where(values == np.round(values), np.nan, values)  # a mean is rarely whole
+                distances.append(np.abs(values - moments.mean) / np.sqrt(moments.squares / moments.n))
+        if len(distances) < 3:
+            return {}
+        known, near = np.isfinite(distances).sum(axis=0), (np.array(distances) < 0.005).sum(axis=0)
+        is_mean = (near >= 3) & (near >= 0.8 * known)
+        return {row: "means" for row, yes in zip(rows, is_mean, strict=True) if yes}
 
     def _statistics(self, sample: Sample) -> dict[int, str]:
         """Return the named rows with the sums of other rows, or with the means, in their columns of numbers."""
         columns = list[FloatArray]()
         for column in self._columns:
             reading = column.best_reading()
-            if reading in MARKS and column.readings[reading].moments.count > 3:
+            if reading in MARKS and column.readings[reading].moments.n > 3:
                 columns.append(read_column(sample.column(column.name), reading, ())[0])
         if not columns:
             return {}

@@ -201,7 +201,7 @@ def _read_plain(columns: Sequence[Any], first: int) -> Iterator[dict[str, _Numbe
     has_points = np.asarray(pointed.reshape(shape).any(axis=1))
     both = _numbers_of(points.reshape(shape), first), _numbers_of(commas.reshape(shape), first)
     for point, comma, differs in zip(*both, has_points.tolist(), strict=True):
-        is_empty = not point.moments.count
+        is_empty = not point.moments.n
         yield dict.fromkeys(MARKS + ORDERS, point) if is_empty else {".": point, ",": comma if differs else point}
 
 
@@ -321,15 +321,15 @@ class _End(NamedTuple):
     """The smallest of some numbers, its count, and the next larger number."""
 
     value: float = np.inf
-    count: int = 0
+    n: int = 0
     next: float = np.inf
 
     def merge(self, other: _End) -> _End:
         """Return the end of both ranges of numbers together."""
         end, inner = sorted((self, other))
         if end.value == inner.value:
-            return _End(end.value, end.count + inner.count, min(end.next, inner.next))
-        return _End(end.value, end.count, min(end.next, inner.value))
+            return _End(end.value, end.n + inner.n, min(end.next, inner.next))
+        return _End(end.value, end.n, min(end.next, inner.value))
 
 
 class _RepeatedEnd(NamedTuple):
@@ -345,7 +345,7 @@ class _RepeatedEnd(NamedTuple):
 class _Moments(NamedTuple):
     """Moments and ends of the finite numbers of a column."""
 
-    count: int = 0
+    n: int = 0
     mean: float = 0.0
     squares: float = 0.0  # sum of squares about the mean
     low: _End = _End()
@@ -360,14 +360,14 @@ class _Moments(NamedTuple):
     def merge(self, later: _Moments) -> _Moments:
         """Return the moments of these numbers and of later ones of the column."""
         infinite = self.infinite + later.infinite
-        if not self.count or not later.count:
-            return (later if later.count else self)._replace(infinite=infinite)
+        if not self.n or not later.n:
+            return (later if later.n else self)._replace(infinite=infinite)
         # Combine sums of squares about two means without cancellation.
-        total, shift = self.count + later.count, later.mean - self.mean
+        total, shift = self.n + later.n, later.mean - self.mean
         return _Moments(
             total,
-            self.mean + shift * (later.count / total),
-            self.squares + (later.squares + shift * shift * (self.count * later.count / total)),
+            self.mean + shift * (later.n / total),
+            self.squares + (later.squares + shift * shift * (self.n * later.n / total)),
             self.low.merge(later.low),
             self.high.merge(later.high),
             later.high_row if later.high.value < self.high.value else self.high_row,
@@ -382,22 +382,22 @@ class _Moments(NamedTuple):
     def is_sum(self) -> bool:
         """Whether the largest value is the sum of the others."""
         top = -self.high.value
-        return bool(abs(self.mean * self.count - 2 * top) <= 0.01 * top)
+        return bool(abs(self.mean * self.n - 2 * top) <= 0.01 * top)
 
     def repeated_ends(self, values: Mapping[str, int] | None) -> Iterator[_RepeatedEnd]:
         """Yield the smallest and the largest number if they are whole and repeated.
 
         ``values`` holds the distinct values, None if there are too many.
         """
-        if not self.count or (values is not None and len(values) < 3):
+        if not self.n or (values is not None and len(values) < 3):
             return
         for end, far, sign in ((self.low, -self.high.value, 1.0), (self.high, self.low.value, -1.0)):
             value, following = sign * end.value, sign * end.next
             width = abs(far - following)
-            if end.count > 1 and np.isfinite(width) and (value == int(value) or _NINES.fullmatch(f"{value:g}")):
+            if end.n > 1 and np.isfinite(width) and (value == int(value) or _NINES.fullmatch(f"{value:g}")):
                 gap = abs(following - value) / width if width > 0 else np.inf
                 next_count = (values or {}).get(f"{following:g}", 0)
-                yield _RepeatedEnd(value, end.count, gap, bool(sign > 0 and value < 0 <= following), next_count)
+                yield _RepeatedEnd(value, end.n, gap, bool(sign > 0 and value < 0 <= following), next_count)
 
     def sentinel(self, values: Mapping[str, int] | None) -> Sentinel | None:
         """Return a repeated number that means missing, by its distance from all others, its digits or its sign."""
@@ -405,18 +405,19 @@ class _Moments(NamedTuple):
         for end in self.repeated_ends(values):
             value, n, gap = end.value, end.n_rows, end.gap
             is_nines = _NINES.fullmatch(f"{value:g}" if abs(value) < 1e5 else f"{value:.0f}") is not None
-            is_answer = gap > _CODE_GAP and self.count >= _MIN_ANSWERS
-            enough = n >= max(2, 0.001 * self.count) and (varied or value < 0 or is_answer)
+            is_answer = gap > _CODE_GAP and self.n >= _MIN_ANSWERS
+            enough = n >= max(2, 0.001 * self.n) and (varied or value < 0 or is_answer)
             if enough and is_nines and (gap > 1 or (end.has_odd_sign and value <= -99)):
                 return Sentinel(value, n, True)
             # Many answers of 99999 where all other incomes are rare.
-            if is_nines and value > 0 and varied and n >= max(10, 0.01 * self.count, 10 * end.next_count):
+            if is_nines and value > 0 and varied and n >= max(10, 0.01 * self.n, 10 * end.next_count):
                 return Sentinel(value, n, False)
-            if not varied or n < max(3, 0.005 * self.count):
+            # Most values of a column do not mean missing: most customers pay no late fees.
+            if not varied or n < max(3, 0.005 * self.n) or 2 * n > self.n:
                 continue
             if gap > (_ZERO_GAP if value == 0 else _GAP):
                 return Sentinel(value, n, True)
-            is_code = value == -1 and end.has_odd_sign and self.is_whole and n > 1.5 * end.next_count
+            is_code = value == -1 and end.has_odd_sign and n > 1.5 * end.next_count
             if is_code or (value == 0 and gap > _SUSPECT_GAP and self.low.value == 0):
                 return Sentinel(value, n, False)
         return None
@@ -506,7 +507,7 @@ class ColumnReadings:
     def best_reading(self) -> str | None:
         """Return the reading with the fewest contradictions if most values fit it; None for text."""
         best = min(self.readings, key=lambda reading: self.readings[reading].n_strays, default=None)
-        return best if best and self.readings[best].moments.count > self.readings[best].n_strays else None
+        return best if best and self.readings[best].moments.n > self.readings[best].n_strays else None
 
     def n_times(self, text: str) -> int:
         """Return the count of a text; 1 if there are too many distinct values."""
@@ -522,7 +523,7 @@ class ColumnReadings:
         """Return the readings with the fewest contradictions; none if even those have too many."""
         best = min(self.readings.values(), key=lambda stats: stats.n_strays, default=_Stats())
         if fewest := best.n_strays:
-            count = max(stats.moments.count for stats in self.readings.values())
+            count = max(stats.moments.n for stats in self.readings.values())
             few = fewest <= max(1 if count >= 20 else 0, _STRAY_SHARE * count)
             # One word that is repeated, such as "n/d", means missing.
             if not few and (fewest > _WORD_SHARE * count or len({*best.strays.values()}) > 1):
@@ -621,7 +622,7 @@ class ColumnReadings:
             present = _as_mask(texts.is_valid()) if texts.null_count else np.ones(len(texts), dtype=bool)
             stray = present if numbers is None else present & np.isnan(numbers.values)
             places = np.flatnonzero(stray)
-            if moments.count == n_gaps == 0 and n_strays + places.size >= _LEAD:
+            if moments.n == n_gaps == 0 and n_strays + places.size >= _LEAD:
                 fits = ~stray[present]
                 if n_strays + (int(fits.argmax()) if fits.any() else places.size) >= _LEAD:
                     return None
@@ -664,7 +665,7 @@ class ColumnReadings:
         if self._leading_zeros:
             return "it has leading zeros"
         stats = _Stats() if best is None else self.readings[best]
-        if not 0 < stats.n_strays <= 0.2 * stats.moments.count:
+        if not 0 < stats.n_strays <= 0.2 * stats.moments.n:
             return ""
         kind = "number" if best in MARKS else "date"
         return f"{next(iter(stats.strays.values()))[:40]!r} is not a {kind}"
@@ -683,7 +684,7 @@ class ColumnReadings:
             if self._is_text and moments.is_whole and max(-moments.high.value, -moments.low.value) >= _EXACT:
                 profile.remark = "its whole numbers have more than 15 digits"
                 return None
-            return mark if moments.count or moments.infinite else None
+            return mark if moments.n or moments.infinite else None
         if not {"dmy", "mdy"} <= set(alive):
             return alive[0] if alive else None
         day = "." in self._first if dayfirst is None else dayfirst
@@ -704,10 +705,10 @@ class ColumnReadings:
             absent = {*profile.missing_words, *strays.values()}
             profile.values = {text: n for text, n in profile.values.items() if text not in absent}
         profile.infinite = moments.infinite
-        if moments.count:
+        if moments.n:
             profile.integer, profile.mean = moments.is_whole, moments.mean
             profile.min, profile.max = moments.low.value, -moments.high.value
-            profile.std = float(np.sqrt(moments.squares / moments.count))
+            profile.std = float(np.sqrt(moments.squares / moments.n))
             find = moments.sentinel if profile.kind == "number" else moments.placeholder_date
             profile.sentinel = find(profile.values)
         profile.counting = moments.counting and moments.is_whole and not profile.n_missing and self._rows > 2

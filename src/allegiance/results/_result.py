@@ -185,7 +185,7 @@ class AffinityResult(CardMixin):
         return Ranks.of(self.affinity, self.standard_error, self._codes)
 
     @property
-    def _calibrated(self) -> bool:
+    def _has_trust(self) -> bool:
         """Whether the result has trust."""
         return self._trust_map is not None
 
@@ -255,7 +255,7 @@ class AffinityResult(CardMixin):
     @property
     def _trust_or_affinity(self) -> FloatArray:
         """(n,) trust or, without calibration, own affinity; NaN for noise."""
-        return np.where(self._noise, np.nan, self.trust if self._calibrated else self.own_affinity)
+        return np.where(self._noise, np.nan, self.trust if self._has_trust else self.own_affinity)
 
     @cached_property
     def _verdicts(self) -> AnyArray:
@@ -312,7 +312,7 @@ class AffinityResult(CardMixin):
 
     def _review_columns(self, rows: IntArray) -> dict[str, AnyArray]:
         """Return the columns of :meth:`review` for some rows."""
-        names = ["label", "trust", "verdict", "rival"] if self._calibrated else ["label", "rival"]
+        names = ["label", "trust", "verdict", "rival"] if self._has_trust else ["label", "rival"]
         columns = {name: getattr(self, name)[rows] for name in names}
         return columns | {"priority": self.priority[rows], "reason": self._reasons(rows)}
 
@@ -356,7 +356,7 @@ class AffinityResult(CardMixin):
         there are ``cluster``, ``points``, ``own_affinity`` (mean), ``stable`` and ``rival``.
         """
         names = ["replication", "replication_low", "replication_high", "firm", "borderline", "doubtful"]
-        names = ["points", *(names if self._calibrated else ["own_affinity", "stable"]), "rival"]
+        names = ["points", *(names if self._has_trust else ["own_affinity", "stable"]), "rival"]
         lines = self.summary()._worst_first()
         noise = -1 if self.classes.dtype.kind in "iufb" else "-1"
         columns: dict[str, Any] = {"cluster": [noise if line.name is None else line.name for line in lines]}
@@ -390,7 +390,7 @@ class AffinityResult(CardMixin):
 
     def _columns(self, *, details: bool = False) -> dict[str, AnyArray]:
         """Return the columns (n,) of :meth:`frame` by name."""
-        names = ["label", *(["trust", "verdict"] if self._calibrated else []), "rival", "own_affinity"]
+        names = ["label", *(["trust", "verdict"] if self._has_trust else []), "rival", "own_affinity"]
         if self._members is not None:
             names.append("typicality")
         columns: dict[str, AnyArray] = {name: getattr(self, name) for name in [*names, "priority"]}
@@ -423,7 +423,10 @@ class AffinityResult(CardMixin):
 
         return ResultPlots(self)
 
-    def drivers(self, data: Any = None, **settings: Any) -> Drivers:
+    def drivers(
+        self, data: Any = None, *, plan: Any = None, names: Iterable[str] | None = None, ids: Any = None,
+        scale: bool | None = None,
+    ) -> Drivers:  # fmt: skip
         """Find the columns that separate the clusters, and a short rule that reproduces the labels.
 
         Parameters
@@ -431,7 +434,7 @@ class AffinityResult(CardMixin):
         data
             (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
             By default the genes, for a result of ``allegiance.anndata``.
-        **settings
+        plan, names, ids, scale
             As in ``allegiance.drivers.drivers``.
         """
         from allegiance.drivers import drivers
@@ -440,7 +443,7 @@ class AffinityResult(CardMixin):
             if self._own_drivers is None:
                 raise TypeError("drivers needs the data that was clustered: pass data=X.")
             return self._own_drivers.value
-        return drivers(self, data, **settings)
+        return drivers(self, data, plan=plan, names=names, ids=ids, scale=scale)
 
     def report(
         self,
