@@ -25,6 +25,8 @@ from ._replication import Replication
 _REPRODUCED, _ALIKE = 0.8, 0.95
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
+#: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
+_MAX_COLUMNS = 64
 #: Runs of k-means, of which the best is kept, and of Leiden, to find its resolution by bisection.
 _RUNS = 5
 #: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
@@ -255,8 +257,8 @@ class _Search:
         means = _means(rows, self.own)
         residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
         for kind in ("full", "diag", "tied", "spherical"):
-            if kind in ("full", "tied") and rows.shape[1] * (rows.shape[1] + 1) // 2 > rows.shape[0]:
-                continue  # a covariance has more parameters than there are rows
+            if kind in ("full", "tied") and rows.shape[1] > _MAX_COLUMNS:
+                continue
             if kind == "full" and np.median(sizes) < 2 * rows.shape[1]:
                 continue  # any labels are an optimum
             clusterer = GaussianMixture(self.k, covariance_type=kind, reg_covar=reg)
