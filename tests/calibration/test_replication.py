@@ -193,23 +193,27 @@ class TestReplicate:
         found = replicate(X, y, KMeans(4, n_init=5), calibration=Calibration(20))
 
         # Deviations from the labels, from each other, and of independent samples: 1, 2 and sqrt(2). So the odds of the
-        # doubt are multiplied by sqrt(2) and divided by it.
+        # doubt are multiplied by sqrt(2) and divided by it, and variances by 2 and by 1/2.
         def scale(rate, factor):
             return 1 / (1 + factor * (1 / rate - 1))
 
-        rates, margins = found.cluster_rates, found.cluster_margins()
-        for shares, kept, n, rate, margin in (
-            (found.shares, found.kept, 240, found.share, found.share - found.interval[0]),
-            *zip(found.cluster_shares.T, found.cluster_kept.T, np.bincount(y), rates, margins, strict=True),
-        ):
-            one, other = scale(shares.mean(), 2**0.5), scale(min(kept.mean(), shares.mean()), 0.5**0.5)
-            assert rate == pytest.approx((one + other) / 2)
-            variances = scale(shares, 2**0.5).var(ddof=1), scale(kept, 0.5**0.5).var(ddof=1)
-            variance = np.mean(variances) + (one - other) ** 2 / 2
+        def margin(variance, rate, n):
             smoothed = (n * rate + 1) / (n + 2)
             # Student's t with 19 degrees of freedom at 95%, from a table.
-            half = 1.729133 * np.sqrt(variance + smoothed * (1 - smoothed) / n)
-            assert margin == pytest.approx(half, rel=1e-6)
+            return 1.729133 * np.sqrt(variance + smoothed * (1 - smoothed) / n)
+
+        variances = []
+        for c, (shares, kept) in enumerate(zip(found.cluster_shares.T, found.cluster_kept.T, strict=True)):
+            rate = (scale(shares.mean(), 2**0.5) + scale(min(kept.mean(), shares.mean()), 0.5**0.5)) / 2
+            assert found.cluster_rates[c] == pytest.approx(rate)
+            variances.append((2 * shares.var(ddof=1) + kept.var(ddof=1) / 2) / 2)
+            expected = margin(variances[-1], rate, (y == c).sum())
+            assert found.cluster_margins()[c] == pytest.approx(expected, rel=1e-6)
+        # The whole is the sum of independent clusters.
+        half = margin((np.bincount(y) / 240) ** 2 @ variances, found.share, 240)
+        assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
+        rates = scale(found.shares.mean(), 2**0.5), scale(min(found.kept.mean(), found.shares.mean()), 0.5**0.5)
+        assert found.share == pytest.approx(np.mean(rates))
 
     def test_overlapping_subsamples_of_density_clusterers(self):
         """Pairs of 80% leave out disjoint rows: deviations from covariances of means, not from the closed form."""

@@ -56,22 +56,15 @@ class Extrapolation(NamedTuple):
         Subsamples that agree with each other more than with the labels find other clusters, so their agreement counts
         no more.
         """
-        one = scale_doubt(shares, self.against_labels**self.power)
-        return np.array([one, scale_doubt(np.minimum(kept, shares), self.between**self.power)])
+        doubts = 1.0 - np.array([shares, np.minimum(kept, shares)])
+        factors = np.array([self.against_labels, self.between]).reshape(-1, *[1] * np.ndim(shares)) ** self.power
+        return (1.0 - doubts) / (1.0 + doubts * (factors - 1.0))
 
-    def variance(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
-        """Return the variance between independent samples, the mean of two estimates from rates (R, ...) and (S, ...).
-
-        It follows the standard deviation itself, also for density clusterers.
-        """
-        comparisons = (scale_doubt(shares, self.against_labels), scale_doubt(kept, self.between))
-        variances = [rates.var(axis=0, ddof=1) for rates in comparisons if len(rates) > 1]
-        return np.mean(variances or [np.ones(shares.shape[1:])], axis=0)
-
-
-def scale_doubt(rates: FloatArray, factor: float) -> FloatArray:
-    """Return rates whose doubt (1 - rate) has its odds multiplied by a factor."""
-    return rates / (rates + factor * (1.0 - rates))
+    def variances(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
+        """Return the variances (k,) between independent samples, the mean of two estimates from (R, k) and (S, k)."""
+        comparisons = ((shares, self.against_labels), (kept, self.between))
+        estimates = [ratio**2 * rates.var(axis=0, ddof=1) for rates, ratio in comparisons if len(rates) > 1]
+        return np.mean(estimates or [np.ones(shares.shape[1])], axis=0)
 
 
 class Replication(NamedTuple):
@@ -116,28 +109,31 @@ class Replication(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1."""
-        half = float(self._half_width(self.shares, self.kept, self.sizes.sum()))
+        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1.
+
+        Labels of a cluster change together, clusters do not: the variance is that of a sum over clusters.
+        """
+        weights, n = self.sizes / self.sizes.sum(), self.sizes.sum()
+        variance = weights**2 @ self.extrapolation.variances(self.cluster_shares, self.cluster_kept)
+        half = float(self._half_width(variance, self.share, n))
         return self.share - half, self.share + half
 
     def cluster_margins(self) -> FloatArray:
         """Return the half-width (k,) of each cluster's 90% prediction interval."""
-        return np.minimum(self._half_width(self.cluster_shares, self.cluster_kept, self.sizes), 1.0)
+        variances = self.extrapolation.variances(self.cluster_shares, self.cluster_kept)
+        return np.minimum(self._half_width(variances, self.cluster_rates, self.sizes), 1.0)
 
     def _rates(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
         """Return replication from both comparisons (R, ...) and (S, ...)."""
         return self.extrapolation.rates(shares.mean(axis=0), kept.mean(axis=0)).mean(axis=0)
 
-    def _half_width(self, shares: FloatArray, kept: FloatArray, n: Any) -> FloatArray:
-        """Return the half-width of an interval from both comparisons (R, ...) and (S, ...) of n labels.
+    def _half_width(self, variance: Any, rate: Any, n: Any) -> FloatArray:
+        """Return the half-width of the interval of a rate with this variance, and the counting error of n labels.
 
-        There are two estimates, so their sample variance is added, and the counting error. Even if all labels replicate
-        here, some may fail elsewhere, so rates are smoothed by Laplace's rule.
+        Even if all labels replicate here, some may fail elsewhere, so rates are smoothed by Laplace's rule.
         """
-        rates = self.extrapolation.rates(shares.mean(axis=0), kept.mean(axis=0))
-        smoothed = (rates.mean(axis=0) * n + 1.0) / (n + 2.0)
+        smoothed = (rate * n + 1.0) / (n + 2.0)
         quantile = float(stdtrit(max(len(self.new) - 1, 1), (1.0 + _LEVEL) / 2.0))
-        variance = self.extrapolation.variance(shares, kept) + rates.var(axis=0, ddof=1)
         return quantile * np.sqrt(variance + smoothed * (1.0 - smoothed) / np.maximum(n, 1))
 
     def n_needed(self) -> int:
