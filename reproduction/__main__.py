@@ -13,13 +13,7 @@ from reproduction import EXPERIMENTS, run_paper
 def main(words: Sequence[str] | None = None) -> None:
     """Run the selected experiments."""
     arguments = _parser().parse_args(words)
-    run_paper(
-        arguments.output,
-        only=arguments.only,
-        n_seeds=arguments.seeds,
-        jobs=arguments.jobs,
-        announce=lambda message: print(message, file=sys.stderr, flush=True),
-    )
+    run_paper(arguments.output, only=arguments.only, n_seeds=arguments.seeds, jobs=arguments.jobs)
     print(f"Wrote {arguments.output}", file=sys.stderr)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import operator
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -193,7 +194,6 @@ def run_paper(
     only: Iterable[str] | None = None,
     n_seeds: int = 10,
     jobs: int = 1,
-    announce: Callable[[str], None] = lambda message: None,
 ) -> list[Outcome]:
     """Run the paper's experiments and write ``paper.md``, with pictures, into a folder.
 
@@ -210,8 +210,6 @@ def run_paper(
         Number of seeds for each random experiment.
     jobs
         Number of experiments to run at a time.
-    announce
-        Called with a message for each experiment.
     """
     names = [name for name in EXPERIMENTS if only is None or name in set(only)]
     folder = Path(out)
@@ -225,7 +223,7 @@ def run_paper(
     waiting = [name for name in names if name not in outcomes]
     for outcome in parallel(joblib.delayed(_run_or_skip)(run, name, n_seeds, setup) for name in waiting):
         outcomes[outcome.name] = outcome
-        announce(f"{outcome.name}: {outcome.skipped or f'{outcome.seconds:.0f} s'}")
+        print(f"{outcome.name}: {outcome.skipped or f'{outcome.seconds:.0f} s'}", file=sys.stderr, flush=True)
         write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
     write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
     return [outcomes[name] for name in names]

@@ -224,3 +224,13 @@ def test_wide_data_is_bounded() -> None:
     X[:, 5] += 4 * (np.arange(300) % 2)
     result = drivers(np.arange(300) % 2, X)
     assert result.rule_columns == ("x5",)
+
+
+def test_a_column_called_year_is_time_and_a_year_of_birth_is_not() -> None:
+    years = np.arange(1950, 2010)
+    for name, is_time in (("year", True), ("birth_year", False)):
+        X = pd.DataFrame({name: years, "height": np.random.default_rng(0).normal(size=60)}).sample(
+            frac=1.0, random_state=0
+        )
+        flags = drivers((X[name] > 1980).to_numpy().astype(int), X, scale=True).flags
+        assert ("time" in {flag.kind for flag in flags}) == is_time

@@ -68,20 +68,13 @@ def run(setup: Setup) -> Section:
 
 def _measure(data: DataSet, setup: Setup) -> dict[str, _Measured]:
     """Measure every reading of a dataset."""
-    seeds = [_read(data, seed) for seed in setup.seeds]
-    return {
-        name: _Measured([each[name]["unstable"] for each in seeds], [each[name]["auroc"] for each in seeds])
-        for name in READINGS
-    }
-
-
-def _read(data: DataSet, seed: int) -> dict[str, dict[str, float]]:
-    case = cluster(data, seed, MOST_ROWS)
-    shares = {name: reading(case) for name, reading in READINGS.items()}
-    return {
-        name: {"unstable": float((each.max(axis=1) <= 0.5).mean()), "auroc": case.auroc(each)}
-        for name, each in shares.items()
-    }
+    cases = [cluster(data, seed, MOST_ROWS) for seed in setup.seeds]
+    measured = {}
+    for name, reading in READINGS.items():
+        shares = [reading(case) for case in cases]
+        unstable = [float((each.max(axis=1) <= 0.5).mean()) for each in shares]
+        measured[name] = _Measured(unstable, [case.auroc(each) for case, each in zip(cases, shares, strict=True)])
+    return measured
 
 
 def _mean_auroc(measured: dict[str, _Measured]) -> float:

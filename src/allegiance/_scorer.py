@@ -170,8 +170,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fit_result = fresh._fit(X, y, fit_params)
         assert fit_result.codes is not None
         fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
-        if fit_result.sample is not None:
-            fresh.fitted_ = fresh._calibrate(fit_result, X)
+        fresh._calibrate(fit_result, X)
         _ = fresh.fitted_.members and fresh.fitted_.members.value  # the last use of the training data, now freed
         return self._adopt(fresh)
 
@@ -204,11 +203,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self._set_fitted(fit_result.fitted)
         return fit_result
 
-    def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> Fitted:
-        """Return the scorer's fitted object with trust; the estimator, if there is one, is refitted as a whole."""
-        assert fit_result.sample is not None
-        estimator = getattr(self, "estimator_", None)
-        return calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
+    def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> None:
+        """Estimate trust for the scorer if it has calibration; its estimator, if any, is refitted as a whole."""
+        if fit_result.sample is not None:
+            estimator = getattr(self, "estimator_", None)
+            self.fitted_ = calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
 
     def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return the scorer's checked rows in the space of the clusterer of the labels, if known, and its columns."""
@@ -290,9 +289,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         assert codes is not None
         result = fitted.score_located(located, codes, FrameLike.of(X), started, top=keep)
         fresh.labels_ = result.label
-        if fit_result.sample is not None:
-            fresh.fitted_ = fresh._calibrate(fit_result, X, result)
-            result = replace(result, _trust_map=fresh.fitted_.trust_map)
+        fresh._calibrate(fit_result, X, result)
+        if fresh.fitted_.trust_map is not None:
+            result = replace(result, _trust_map=fresh.fitted_.trust_map, _stored_ranks=result._ranks)
         self._adopt(fresh).fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 

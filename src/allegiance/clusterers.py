@@ -306,7 +306,7 @@ def warn_if_empty(n_filled: int, n_clusters: int, *, stacklevel: int) -> None:
 
 
 def best_kmeans(
-    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None
+    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None, weights: Any = None
 ) -> KMeans:
     """Fit scikit-learn's k-means on one thread, and keep the best start; the first is from ``seeds`` (k, d), if any."""
     inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
@@ -317,7 +317,7 @@ def best_kmeans(
         model = KMeans(k, init=init, n_init=starts, random_state=int(rng.integers(2**31)))
         with on_one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
-            runs.append(model.fit(rows))
+            runs.append(model.fit(rows, sample_weight=weights))
     return min(runs, key=lambda run: run.inertia_)
 
 

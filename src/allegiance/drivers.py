@@ -38,7 +38,7 @@ _SHORT_RULE, _GIANT, _TINY = 3, 0.95, 4
 _CORRELATED, _ONE_TO_ONE = 0.985, 0.97
 #: Microseconds.
 _DAY = 86_400e6
-#: Names of columns with the year of an observation, and the years it may span; a year of birth spans more.
+#: Names of columns with a year, and the most years that an observation spans; a year of birth spans more.
 _YEAR_NAME, _MAX_YEARS = re.compile(r"(?:^|[^a-z])(?:year|yr|jahr)$|Year$", re.I), 30
 
 
@@ -105,8 +105,8 @@ class Drivers(CardMixin):
     def frame(self) -> pd.DataFrame:
         """Return :attr:`columns` with ``in_rule`` and ``flags``, the kinds of the flags that name the column."""
         kinds = [", ".join(flag.kind for flag in self.flags if name in flag.columns) for name in self.shares]
-        columns = {"column": np.array([*self.shares]), "share": np.array([*self.shares.values()])}
         in_rule = np.array([name in self.rule_columns for name in self.shares], dtype=bool)
+        columns = {"column": np.array([*self.shares]), "share": np.array([*self.shares.values()])}
         return self._frame_like.build(columns | {"in_rule": in_rule, "flags": np.array(kinds)})
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,7 +291,8 @@ class _Features:
         for one, head in zip(numbers, heads, strict=True):
             low, high = head.min(), head.max()
             dates = 19e6 < low <= high < 21e6 and ((head % 100 <= 31) & (head // 100 % 100 <= 12)).all()
-            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and self._range(one) <= _MAX_YEARS
+            is_observed = one.name.lower() in ("year", "yr", "jahr") or self._range(one) <= _MAX_YEARS
+            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and is_observed
             seconds = 3e8 < low < 4.2e12 and (np.diff(self.matrix[:, one.at]) >= 0).all()
             one.is_counter |= bool(dates or years or seconds)
 

@@ -26,7 +26,7 @@ from ._core.validation import (
     row_dots,
 )
 from .fitting import Labels
-from .influence import BLOCK_ROWS, Kernel, KernelSums, block_features
+from .influence import BLOCK_ROWS, Kernel, KernelSums, block_features, with_short_indices
 
 __all__ = ["lift_emd", "rand_distance"]
 
@@ -239,12 +239,10 @@ def median_distance(X: Rows, metric: str) -> float:
     if X.shape[0] > _SAMPLE:
         rows = X[np.sort(stream(0, *b"median distance").permutation(X.shape[0])[:_SAMPLE])]
     with np.errstate(over="ignore", invalid="ignore"):
-        if is_sparse(rows):  # with the 32-bit indices that scikit-learn's Manhattan distance asks for
-            parts = (rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
-            rows = sp.csr_array(parts, shape=rows.shape)
-        else:
+        if not is_sparse(rows):
             rows = dense(rows)
             rows = rows - rows.mean(axis=0)  # a common offset would cost digits
+        rows = with_short_indices(rows)
         distances: FloatArray = pairwise_distances(rows, metric=metric)[np.triu_indices(rows.shape[0], 1)]
     if not np.isfinite(distances).all():
         raise ValueError("X is too large for a kernel: scale it down.")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from allegiance import affinity
 from allegiance.io import propose
 from allegiance.report import center_descriptions, cluster_descriptions
-from allegiance.report._describe import cluster_traits, describe, profile_columns
+from allegiance.report._describe import cluster_traits, describe, name_by_words, profile_columns
 from allegiance.report._inputs import Column, check_features
 from allegiance.report._points import NeighborFinder
 
@@ -62,6 +62,21 @@ def test_details_show_differences_and_nothing_else():
     many = np.repeat(np.arange(2), 1000)
     rare = Column("country", "category", (np.arange(2000) == 1500).astype(int), ("USA", "Guam"))
     assert [one.details for one in describe([rare], traits_of([rare], many, 2))] == ["", ""]
+
+
+def test_names_are_clear_without_the_table():
+    answers = ("Agree", "Disagree")
+    columns = [
+        Column("plan", "category", PAIR, ("basic", "pro")),
+        Column("gender", "category", 1 - PAIR, ("1", "2")),
+        Column("Q1", "category", np.where(np.arange(100) % 9 == 0, 0, PAIR), answers),
+        Column("Q2", "category", np.where(np.arange(100) % 5 == 0, 0, PAIR), answers),
+    ]
+    assert names_of(columns[:2], PAIR, 2) == ["basic", "pro"]
+    assert names_of(columns[1:2], PAIR, 2) == ["gender 2", "gender 1"]
+    assert names_of(columns[2:], PAIR, 2) == ["Q1 Agree, Q2 Agree", "Q1 Disagree, Q2 Disagree"]
+    texts = ["a visualization, many visualizations of charts"] * 50 + ["how to train a network"] * 50
+    assert name_by_words(texts, PAIR, 2) == ["charts, visualization", "network, train"]
 
 
 def test_missing_values_are_left_out_and_the_unit_does_not_matter(rng):

@@ -148,7 +148,7 @@ class ClusteringComparison(CardMixin):
         """Return the compared clusterings with one row per point, in input order.
 
         Columns are ``label_<name>``, ``trust_<name>`` and ``verdict_<name>`` for each candidate, then ``best`` and
-        ``n_firm``. ``like`` is as in :meth:`AffinityResult.frame`.
+        ``n_firm``. ``like`` is as in :meth:`allegiance.AffinityResult.frame`.
         """
         columns: dict[str, AnyArray] = {}
         for name, result in self.results.items():

@@ -16,7 +16,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, stream
+from allegiance._core.parallel import effective_threads, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import (
     AnyArray,
@@ -31,6 +31,7 @@ from allegiance._core.validation import (
     is_sparse,
 )
 from allegiance.calibration import as_clusterer
+from allegiance.clusterers import best_kmeans
 from allegiance.fitting import cluster
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
 
@@ -266,11 +267,7 @@ def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng
     values, vectors = np.linalg.eigh(gram)
     positive = values > _ROUNDING * gram.shape[0] * values[-1]
     positions = vectors[:, positive] * np.sqrt(values[positive])
-    kmeans = KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31)))
-    with on_one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the groups are counted afterwards
-        labels = kmeans.fit(positions, sample_weight=weights).labels_
-    return np.unique(labels, return_inverse=True)[1]
+    return np.unique(best_kmeans(positions, n_clusters, 10, rng, weights=weights).labels_, return_inverse=True)[1]
 
 
 def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) -> IntArray:

@@ -261,7 +261,7 @@ def _largest_affinities(
         "standard_error": errors,
         "_empty_cell": empty,
         "_engine_codes": engines,
-        "_top_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
+        "_stored_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
     }
 
 

@@ -18,6 +18,7 @@ from ._kernel import KERNELS as KERNELS
 from ._kernel import Kernel
 from ._kernel import KernelEmbedding as KernelEmbedding
 from ._kernel import KernelSums as KernelSums
+from ._kernel import with_short_indices as with_short_indices
 from ._power_diagram import BLOCK_ROWS as BLOCK_ROWS
 from ._power_diagram import LinearEmbedding as LinearEmbedding
 from ._power_diagram import PowerDiagram as PowerDiagram

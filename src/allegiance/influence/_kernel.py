@@ -229,7 +229,7 @@ class ResolvedKernel:
         if self.name == "laplacian":
             from sklearn.metrics.pairwise import manhattan_distances
 
-            return np.exp(-self.params["gamma"] * manhattan_distances(_short(A), _short(B)))
+            return np.exp(-self.params["gamma"] * manhattan_distances(with_short_indices(A), with_short_indices(B)))
         if is_sparse(A) != is_sparse(B):
             A, B = dense(A), dense(B)
         values = dense(A @ B.T)
@@ -265,7 +265,7 @@ def float_rows(X: Rows) -> Rows:
     return X.astype(np.float64) if is_sparse(X) else dense(X)
 
 
-def _short(rows: Rows) -> Rows:
+def with_short_indices(rows: Rows) -> Rows:
     """Return rows with 32-bit indices if they are sparse, which scikit-learn's Manhattan distance requires."""
     if not is_sparse(rows):
         return rows

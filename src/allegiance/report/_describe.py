@@ -255,9 +255,17 @@ def name_by_words(texts: list[str], codes: IntArray, k: int) -> list[str]:
     profile = _compared(sums.toarray() / np.maximum(members, 1), members, None, 1.0)
     difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
     difference[np.nan_to_num(profile.means - profile.rest) < _WORTH_A_WORD] = 0.0
-    strongest = np.argsort(-difference, axis=1, kind="stable")[:, :_IN_NAME]
-    vocabulary = words.get_feature_names_out()
-    return [", ".join(vocabulary[word] for word in own if difference[code, word]) for code, own in enumerate(strongest)]
+    vocabulary, names = words.get_feature_names_out(), list[str]()
+    for own in difference:
+        chosen = list[str]()
+        for word in np.argsort(-own, kind="stable").tolist():
+            if not own[word] or len(chosen) == _IN_NAME:
+                break
+            # "visualization" adds nothing to "visualizations".
+            if not any(one.startswith(vocabulary[word]) or vocabulary[word].startswith(one) for one in chosen):
+                chosen.append(vocabulary[word])
+        names.append(", ".join(chosen))
+    return names
 
 
 def cluster_descriptions(result: AffinityResult, data: Any) -> list[Description]:

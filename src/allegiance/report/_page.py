@@ -95,9 +95,11 @@ class Page:
         columns = [column.name for column in self.inputs.columns if column.describes and column.kind != "text"]
         if result.classes.size < 2 or not columns:
             return None
-        if features is not None and (table is None or not set(features.names) <= set(table.columns)):
+        if features is not None and (
+            table is None or (features.are_named and not {*features.names} <= {*table.columns})
+        ):
             return find_drivers(result, features.rows, names=features.names)
-        columns = columns if features is None else features.names
+        columns = features.names if features is not None and features.are_named else columns
         return find_drivers(result, table.select(columns).to_native(), scale=True)
 
     def _set_result(self, result: AffinityResult, audit: Any) -> None:

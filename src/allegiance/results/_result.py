@@ -168,7 +168,8 @@ class AffinityResult(CardMixin):
     _engine_codes: AnyArray
     _frame_like: FrameLike
     clusters: AnyArray | None = None
-    _top_ranks: Ranks | None = None
+    _stored_ranks: Ranks | None = None
+    """With ``top``, or after calibration; None to compute them on first use."""
     _audited: FloatArray | None = None
     _own_drivers: Lazy[Drivers] | None = None
 
@@ -180,8 +181,8 @@ class AffinityResult(CardMixin):
     @cached_property
     def _ranks(self) -> Ranks:
         """The clusters that matter most to each point of the result."""
-        if self._top_ranks is not None:
-            return self._top_ranks
+        if self._stored_ranks is not None:
+            return self._stored_ranks
         return Ranks.of(self.affinity, self.standard_error, self._codes)
 
     @property
@@ -590,13 +591,13 @@ class AffinityResult(CardMixin):
             (m,) True or False for each label, or the right labels. None or NaN where there is no answer.
         """
         estimate = audit(rows, right, label=self.label, codes=self._codes, classes=self.classes, ranking=self._ranking)
-        return replace(estimate, result=replace(self, _audited=estimate.trust))
+        return replace(estimate, result=replace(self, _audited=estimate.trust, _stored_ranks=self._ranks))
 
     def _count_imprecise(self) -> int:
         """Return how many points have an affinity whose 95% interval is wider than requested."""
         eps = self._measurement.eps
-        if self._top_ranks is not None:
-            return int((Z95 * self._top_ranks.worst_error > eps).sum())
+        if self._stored_ranks is not None:
+            return int((Z95 * self._stored_ranks.worst_error > eps).sum())
         # Looking at all numbers at once is much faster than row by row, and usually enough.
         if Z95 * self.standard_error.max(initial=0.0) <= eps:
             return 0
@@ -619,7 +620,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
     }
     if first.clusters is not None:
         arrays["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
-        arrays["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
+        arrays["_stored_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
 
     def joined_distances(which: int) -> FloatArray:
         return np.concatenate([part._distances.value[which] for part in parts])
