@@ -277,11 +277,12 @@ def _fit_rates(
 ) -> tuple[FloatArray, FloatArray]:
     """Fit rates (m,) with weights; return intercept and slopes (3,), which are not negative, and cluster effects (k,).
 
-    All have standard normal priors but the intercept, which one observation with probability one half keeps finite.
-    Against the prior of the effects, all observations of a row count as one, since a cluster's labels change together.
+    Slopes and effects have standard normal priors, against which all observations of a row count as one. One
+    observation with probability one half keeps the intercept finite.
     """
-    penalty = np.diag([0.0, 1.0, 1.0])
-    precision = np.append(np.full(k, (weights.sum() + 1.0) / rate.size), 1e9)
+    prior = (weights.sum() + 1.0) / rate.size
+    penalty = prior * np.diag([0.0, 1.0, 1.0])
+    precision = np.append(np.full(k, prior), 1e9)
     b, effects = fit_logistic(
         np.column_stack([np.append(np.ones(len(F)), 1.0), np.vstack([F, np.zeros(2)])]),
         np.append(codes, k),
