@@ -117,7 +117,11 @@ def compare_reflected(call: Call) -> None:
         mask = builder.bitcast(builder.fcmp_ordered(">=", value, margin), _MASK)
         kind = ir.IntType(8)
         at = builder.gep(bits, [_INDEX(place // 8)], source_etype=kind)
-        builder.store(mask if VECTOR >= 8 else builder.zext(mask, kind), at, align=1)
+        if VECTOR < 8:  # two vectors share a byte
+            mask = builder.zext(mask, kind)
+            if place % 8:
+                mask = builder.or_(builder.load(at, align=1, typ=kind), builder.shl(mask, kind(place % 8)))
+        builder.store(mask, at, align=1)
 
     _for_signs(call, use)
 
