@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,14 +38,19 @@ def reset_peak() -> None:
 def limit_group(limit: int) -> Iterator[Callable[[], Any] | None]:
     """Yield a function by which a new process enters a cgroup with a limit in bytes; None where that is not allowed.
 
-    A process that needs more is killed.
+    The group is inside that of this process. A process that needs more is killed.
     """
-    for root, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-        group = Path(root) / f"allegiance-{os.getpid()}"
+    for root, name, controller in (
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory"),
+        ("/sys/fs/cgroup", "memory.max", ""),
+    ):
+        group = Path(root, _own_group(controller), f"allegiance-{os.getpid()}")
         try:
             group.mkdir()
             (group / name).write_text(str(limit))
         except OSError:
+            with suppress(OSError):
+                group.rmdir()
             continue
         try:
             yield partial((group / "cgroup.procs").write_text, "0")
@@ -54,6 +58,15 @@ def limit_group(limit: int) -> Iterator[Callable[[], Any] | None]:
             group.rmdir()
         return
     yield None
+
+
+def _own_group(controller: str) -> str:
+    """Return the cgroup of this process for a controller, empty for version 2, relative to the root."""
+    try:
+        lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    except OSError:
+        return ""
+    return next((path.lstrip("/") for _, names, path in lines if controller in names.split(",")), "")
 
 
 def _status(field: str) -> int:
@@ -66,5 +79,7 @@ def _status(field: str) -> int:
 
 def _most_used() -> int:
     """Return the peak that Linux would count from the process that started this one: there it is the last resort."""
+    import resource  # Windows has none, and its tests import this module
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

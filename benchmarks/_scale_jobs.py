@@ -240,24 +240,6 @@ def sparse(_: str, n: str) -> dict[str, Any]:
     return {"n": rows, "density": X.nnz / (rows * 50_000), "seconds": seconds, "peak": peak()}
 
 
-def silhouette(_: str, most: str) -> dict[str, Any]:
-    """Double n until it takes longer than ``most`` seconds or memory runs out."""
-    from sklearn.metrics import silhouette_samples
-
-    rng = np.random.default_rng(0)
-    n, best = 2000, {"n": 0, "seconds": 0.0}
-    while True:
-        X, labels = rng.standard_normal((n, FEATURES)), rng.integers(CLUSTERS, size=n)
-        try:
-            seconds, _ = _timed(lambda X=X, labels=labels: silhouette_samples(X, labels))
-        except MemoryError:
-            return best | {"ended": "memory"}
-        if seconds > float(most):
-            return best | {"ended": f"{n:,} took {seconds:.0f} s"}
-        best = {"n": n, "seconds": seconds}
-        n *= 2
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

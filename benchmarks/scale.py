@@ -107,7 +107,6 @@ def _dask_rows(folder: Path, n: int) -> list[Row]:
 def _other_rows(quick: bool) -> list[Row]:
     many = _job("many", "-", 200 if quick else 2000)
     sparse = _job("sparse", "-", 10_000 if quick else 100_000)
-    silhouette = _job("silhouette", "-", 10 if quick else 60)
     text = f"TF-IDF {sparse['n']:,} x 50,000, {sparse['density']:.1%} filled, k = 10"
     return [
         limit_row("k = 1,000, d = 50, top=3: prepare, once for a scorer", many["prepare"], "s", PREPARE, **many),
@@ -116,9 +115,7 @@ def _other_rows(quick: bool) -> list[Row]:
         limit_row("k = 1,000, d = 50, top=3: peak memory", many["peak"], "B", LIMIT),
         Row(f"{text}: fit and score", sparse["seconds"], details=sparse),
         limit_row(f"{text}: peak memory", sparse["peak"], "B", LIMIT),
-        Row(f"silhouette_samples at n = {silhouette['n']:,}, the most in its time", silhouette["seconds"],
-            details=silhouette),
-    ]  # fmt: skip
+    ]
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
-# What a tutorial writes is not left behind.
+# Files that a tutorial writes are removed.
 nb_execution_in_temp = True
 nb_merge_streams = True
 
@@ -69,17 +69,17 @@ numpydoc_xref_aliases = {**{name: name for name in DEFAULT_LINKS}, **LINKS}
 numpydoc_xref_ignore = "all"
 
 nitpicky = True
-# Other projects' names, from inventories that lie in the project: building needs no network.
+# The inventories of other projects are in the repository, so that building needs no network.
 intersphinx_mapping = compile_inventories(HERE / "_build" / "inventories")
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    # All scripts run but the one that writes the table of the demo, and the review, which waits for a person.
+    # wines.py writes the table of the demo, and review.py waits for a person.
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"(wines|review)\.py$",
     "abort_on_example_error": True,
-    # Displays draw; what they are called in memory is not worth a line.
+    # No reprs of displays.
     "capture_repr": (),
     "nested_sections": False,
     "download_all_examples": False,
@@ -87,9 +87,9 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
-# Quotes around values stay what Python reads.
+# Quotes stay straight, so that code in text can be copied.
 smartquotes = False
-# The list of a page's methods names them without their class.
+# Tables of contents list methods without their class.
 toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
@@ -109,7 +109,7 @@ html_theme_options = {
     "footer_end": ["theme-version"],
     "secondary_sidebar_items": ["page-toc"],
 }
-# Pages without others beside them need no list of them.
+# Pages without neighbors need no sidebar.
 html_sidebars = {"index": [], "start": [], "search": []}
 
 
@@ -130,7 +130,7 @@ def show_dark_pictures(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Show pictures that suit the page, and what users can pass before numpydoc reads the docstrings."""
+    """Add dark pictures, and types before numpydoc reads the docstrings."""
     app.connect("doctree-read", show_dark_pictures)
     app.connect("autodoc-process-docstring", add_types, priority=100)
     app.connect("autodoc-process-signature", hide_constructor)

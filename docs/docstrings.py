@@ -10,7 +10,7 @@ import inspect
 import re
 from typing import Any
 
-#: What readers call the types that signatures name otherwise.
+#: Plain names of the types in signatures.
 READABLE = {
     "Any": "",
     "AnyArray": "array",
@@ -28,7 +28,7 @@ READABLE = {
     "Verbose": "bool or callable",
     "os.PathLike": "Path",
 }
-#: Names in types that have a page, here or in the documentation of others.
+#: Type names that link to a page, here or in another project's documentation.
 LINKS = {
     **{name: f"allegiance.{name}" for name in ("AffinityResult", "AffinityScorer", "Calibration")},
     "Weights": "allegiance.influence.Weights",
@@ -41,7 +41,7 @@ NAME = re.compile(r"\*{0,2}\w+$")
 
 
 def add_types(_app: Any, _what: str, _name: str, obj: Any, _options: Any, lines: list[str]) -> None:
-    """Write types and defaults behind the names in the section "Parameters" of a docstring."""
+    """Write types and defaults after the names in the section "Parameters" of a docstring."""
     try:
         parameters = inspect.signature(obj).parameters
     except (TypeError, ValueError):
@@ -56,22 +56,22 @@ def add_types(_app: Any, _what: str, _name: str, obj: Any, _options: Any, lines:
 
 
 def hide_constructor(_app: Any, what: str, _name: str, obj: Any, *_: Any) -> tuple[str, None] | None:
-    """Leave out how an object is made that users are given: its docstring has no parameters."""
-    is_given = what == "class" and "Parameters\n---" not in (inspect.getdoc(obj) or "")
-    return ("", None) if is_given else None
+    """Hide the constructor of a class that users do not construct: its docstring has no parameters."""
+    is_hidden = what == "class" and "Parameters\n---" not in (inspect.getdoc(obj) or "")
+    return ("", None) if is_hidden else None
 
 
 def described_type(parameter: inspect.Parameter) -> str:
-    """Return the type of a parameter and its default, as far as the signature tells them."""
-    written = parameter.annotation if isinstance(parameter.annotation, str) else ""
-    # Brackets hold types of elements, which the text tells; those of Literal hold the values themselves.
-    written = re.sub(r"Literal\[(.*?)\]", r"\1", written)
-    while "[" in written:
-        written = re.sub(r"\[[^\[\]]*\]", "", written)
-    kinds = [READABLE.get(kind, kind) for kind in written.split(" | ")]
+    """Return the type and the default of a parameter, as far as the signature has them."""
+    annotation = parameter.annotation if isinstance(parameter.annotation, str) else ""
+    # Brackets contain element types, which the text explains; those of Literal contain the values themselves.
+    annotation = re.sub(r"Literal\[(.*?)\]", r"\1", annotation)
+    while "[" in annotation:
+        annotation = re.sub(r"\[[^\[\]]*\]", "", annotation)
+    kinds = [READABLE.get(kind, kind) for kind in annotation.split(" | ")]
     if parameter.default is None:
         kinds = [kind for kind in kinds if kind != "None"]
-    described = " or ".join(filter(None, kinds))
+    joined = " or ".join(filter(None, kinds))
     if parameter.default is parameter.empty:
-        return described
-    return ", ".join(filter(None, [described, f"default={parameter.default!r}"]))
+        return joined
+    return ", ".join(filter(None, [joined, f"default={parameter.default!r}"]))

@@ -2,7 +2,7 @@
 
 ``python docs/pictures.py`` writes the plots of the documentation to ``docs/images``, or to another folder: for light
 pages, and as ``NAME_dark.png`` for dark ones. ``--only`` selects some. ``--report`` takes pictures of a notebook card
-and of the report of a made-up table of customers instead, with Chromium; ``--table`` names another table.
+and of the report of a made-up table of customers instead, with Chromium.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ def two_samples() -> _Picture:
     samples = [make_blobs(240, centers=centers, cluster_std=1.0, random_state=seed)[0] for seed in (1, 2)]
     first, second = (KMeans(4, n_init=10, random_state=0).fit(X) for X in samples)
     X, labels = samples[0], first.labels_
+    ink = plt.rcParams["text.color"]
     same = matches(labels, second.predict(X))
     axes[0].set_title("a sample, clustered")
     axes[1].set_title(f"another sample: {same.mean():.0%} of the labels hold up")
@@ -124,9 +125,9 @@ def two_samples() -> _Picture:
         cells = fitted.predict(grid.reshape(-1, 2)).reshape(300, 300)
         place.contour(grid[..., 0], grid[..., 1], cells, levels=np.arange(3) + 0.5, colors="0.6", linewidths=0.8)
         if other is not None:
-            place.scatter(*other.T, s=6, color="0.8")
+            place.scatter(*other.T, s=6, color=ink, alpha=0.2, linewidths=0)
         place.scatter(*X[same].T, s=12, c=labels[same], cmap="tab10", vmin=0, vmax=9)
-        place.scatter(*X[~same].T, s=36, c=labels[~same], cmap="tab10", vmin=0, vmax=9, marker="X", edgecolors="black")
+        place.scatter(*X[~same].T, s=36, c=labels[~same], cmap="tab10", vmin=0, vmax=9, marker="X", edgecolors=ink)
         place.set_xticks([])
         place.set_yticks([])
     return _Picture(figure)
@@ -232,8 +233,8 @@ def browser() -> Iterator[Any]:
         yield driver
 
 
-def screenshots(table: Path, clusters: int, folder: Path) -> None:
-    """Take pictures of a notebook card and of the report of a table."""
+def screenshots(folder: Path) -> None:
+    """Take pictures of a notebook card and of the report of a table of customers."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.wait import WebDriverWait
 
@@ -251,8 +252,9 @@ def screenshots(table: Path, clusters: int, folder: Path) -> None:
             driver.find_element(By.ID, "card").screenshot(str(folder / f"card{ending}.png"))
             reduce_colors(folder / f"card{ending}.png")
         page = Path(temporary) / "report.html"
-        command = [sys.executable, "-m", "allegiance", "score", str(table), "--clusters", str(clusters)]
-        subprocess.run([*command, "--report", str(page)], check=True)
+        table = customers(Path(temporary) / "customers.csv")
+        command = [sys.executable, "-m", "allegiance", "score", table, "--clusters", "5", "--report", page]
+        subprocess.run(command, check=True)
         for (name, (width, height, target)), (theme, ending) in product(SCREENS.items(), THEMES.items()):
             size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -289,15 +291,11 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=here, help="output folder (default: docs/images)")
     parser.add_argument("--only", nargs="+", choices=PICTURES, metavar="NAME", default=list(PICTURES))
     parser.add_argument("--report", action="store_true", help="take pictures of a report instead")
-    parser.add_argument("--table", type=Path, help="take pictures of the report of this table instead")
-    parser.add_argument("--clusters", type=int, default=5, help="number of clusters of the table")
     arguments = parser.parse_args()
     mpl.use("Agg")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    if arguments.report or arguments.table is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            table = arguments.table or customers(Path(folder) / "customers.csv")
-            screenshots(table, arguments.clusters, arguments.folder)
+    if arguments.report:
+        screenshots(arguments.folder)
         return
     for name, (style, ending) in product(arguments.only, STYLES.items()):
         with plt.style.context(style):

@@ -44,7 +44,7 @@ def docstrings() -> tuple[list[str], np.ndarray]:
     return list(package_of), np.array(list(package_of.values()))
 
 
-def share_right(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def is_right(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Return whether each document belongs to the most frequent subpackage of its topic."""
     right = np.zeros(labels.size, dtype=bool)
     for topic in np.unique(labels):
@@ -65,7 +65,7 @@ def main(everything: bool) -> None:
     for name, X in vectors.items():
         for k in (20, 50):
             labels = KMeans(k, n_init=3, random_state=0).fit_predict(normalize(X))
-            right = share_right(labels, truth)
+            right = is_right(labels, truth)
             for influence in ("cosine", "euclidean", "within"):
                 started = time.process_time()
                 result = trust(X, labels, influence=influence)

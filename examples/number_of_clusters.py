@@ -22,6 +22,6 @@ print(curve)
 curve.plot()
 
 # %%
-# One round cloud has no clusters, and the recommendation says so.
+# One round cloud has no clusters, so no number stands out.
 cloud = np.random.default_rng(0).normal(size=(500, 3))
 print(stability_curve(cloud, KMeans(n_init=10)).recommendation)

@@ -37,5 +37,5 @@ print(review)
 
 majority = {letter: np.bincount(digits.target[labels == letter]).argmax() for letter in np.unique(labels)}
 wrong = digits.target != np.array([majority[letter] for letter in labels])
-first = result.review("5%").index
+first = review.index
 print(f"wrong among the 5% to review: {wrong[first].mean():.0%}, among all: {wrong.mean():.0%}")

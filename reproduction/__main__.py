@@ -13,14 +13,7 @@ from reproduction import EXPERIMENTS, run_paper
 def main(words: Sequence[str] | None = None) -> None:
     """Run the selected experiments."""
     arguments = _parser().parse_args(words)
-    run_paper(
-        arguments.output,
-        only=arguments.only,
-        n_seeds=arguments.seeds,
-        fresh=arguments.fresh,
-        jobs=arguments.jobs,
-        announce=lambda message: print(message, file=sys.stderr, flush=True),
-    )
+    run_paper(arguments.output, only=arguments.only, n_seeds=arguments.seeds, jobs=arguments.jobs)
     print(f"Wrote {arguments.output}", file=sys.stderr)
 
 
@@ -39,7 +32,6 @@ def _parser() -> argparse.ArgumentParser:
         help=f"run one experiment; repeatable (default: all of {', '.join(EXPERIMENTS)})",
     )
     parser.add_argument("--seeds", type=int, default=10, help="seeds of random experiments (default: 10)")
-    parser.add_argument("--fresh", action="store_true", help="ignore cached results")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="experiments at a time (default: all cores)"
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import operator
 import os
-import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -136,11 +136,10 @@ DPI = 80
 
 @dataclass(frozen=True)
 class Setup:
-    """The setup of one run: the picture folder, the number of seeds, and the cache of long steps."""
+    """The setup of one run: the picture folder, and the number of seeds."""
 
     pictures: Path
     n_seeds: int
-    memory: joblib.Memory
 
     @property
     def seeds(self) -> range:
@@ -194,9 +193,7 @@ def run_paper(
     *,
     only: Iterable[str] | None = None,
     n_seeds: int = 10,
-    fresh: bool = False,
     jobs: int = 1,
-    announce: Callable[[str], None] = lambda message: None,
 ) -> list[Outcome]:
     """Run the paper's experiments and write ``paper.md``, with pictures, into a folder.
 
@@ -211,19 +208,13 @@ def run_paper(
         Names of experiments; None for all.
     n_seeds
         Number of seeds for each random experiment.
-    fresh
-        Whether to ignore cached results.
     jobs
         Number of experiments to run at a time.
-    announce
-        Called with a message for each experiment.
     """
     names = [name for name in EXPERIMENTS if only is None or name in set(only)]
     folder = Path(out)
-    if fresh:
-        shutil.rmtree(folder / "cache", ignore_errors=True)
     memory = joblib.Memory(folder / "cache" / code_fingerprint(), verbose=0)
-    setup = Setup(folder / PICTURES, n_seeds, memory)
+    setup = Setup(folder / PICTURES, n_seeds)
     run = memory.cache(_run_experiment, ignore=["setup"])
     parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
     outcomes = {
@@ -232,7 +223,7 @@ def run_paper(
     waiting = [name for name in names if name not in outcomes]
     for outcome in parallel(joblib.delayed(_run_or_skip)(run, name, n_seeds, setup) for name in waiting):
         outcomes[outcome.name] = outcome
-        announce(f"{outcome.name}: {outcome.skipped or f'{outcome.seconds:.0f} s'}")
+        print(f"{outcome.name}: {outcome.skipped or f'{outcome.seconds:.0f} s'}", file=sys.stderr, flush=True)
         write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
     write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
     return [outcomes[name] for name in names]

@@ -151,6 +151,10 @@ EVERY_ENGINE = """
                 affinity(X[:8], labels[:8], **few)
                 affinity(frozen(X[:8]), frozen(labels[:8]), centers=frozen(X[:k]), **few)
         affinity(X[:8], np.arange(8) % 2, domain="space", **common)
+    # In this many dimensions samples are reflected.
+    wide = rng.normal(size=(90, 40))
+    for kind in [wide[:8], wide[:8].astype(np.float32), frozen(wide[:8])]:
+        affinity(kind, centers=frozen(wide[50:]), influence="euclidean", **common)
     for directions in ["random", "coordinate"]:
         walls = np.vstack([np.eye(3), -np.eye(3)])
         sample_polytope(frozen(walls), np.ones(6), 10, directions=directions, random_state=0)
@@ -160,12 +164,12 @@ EVERY_ENGINE = """
 COUNT_SIGNATURES = """
     import importlib, json, pkgutil
     import allegiance._kernels
-    found = {}
+    signatures = {}
     for module in pkgutil.iter_modules(allegiance._kernels.__path__, "allegiance._kernels."):
         for name, value in vars(importlib.import_module(module.name)).items():
             if hasattr(value, "signatures") and value.__module__ == module.name:
-                found[name] = [str(signature) for signature in value.signatures]
-    print(json.dumps(found))
+                signatures[name] = [str(signature) for signature in value.signatures]
+    print(json.dumps(signatures))
 """
 
 
@@ -177,7 +181,7 @@ def test_each_kernel_is_compiled_for_one_signature():
     assert {name: seen for name, seen in called_from_python.items() if len(seen) != 1} == {}
 
 
-REMARK = "Compiling kernels for their first use"
+REMARK = "Compiling kernels"
 
 
 def test_the_command_remarks_on_compiling_if_it_is_verbose(tmp_path):

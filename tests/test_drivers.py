@@ -158,7 +158,26 @@ def test_a_short_rule_and_odd_cluster_sizes_are_flagged() -> None:
     labels[[7, 9]] = 1
     result = drivers(labels, X, ids=[f"id{i}" for i in range(600)])
     assert {"giant cluster", "tiny clusters"} <= kinds(result)
-    assert any("id7, id9" in flag.text for flag in result.flags)
+    (tiny,) = [flag.text for flag in result.flags if flag.kind == "tiny clusters"]
+    assert tiny == "Cluster 1 (id7, id9) has at most 4 rows. Check these rows for errors."
+
+
+def test_clusters_follow_a_date_that_they_explain_though_its_share_is_small() -> None:
+    rng = np.random.default_rng(4)
+    months = np.arange(120)
+    X = pd.DataFrame({f"sector{i}": months * (1 + i) + rng.normal(size=120) for i in range(24)})
+    X["month"] = pd.date_range("2006-01-01", periods=120, freq="MS")
+    result = drivers(months // 30, X)
+    assert result.shares["month"] < 0.05
+    assert ("time", ("month",)) in {(flag.kind, flag.columns) for flag in result.flags}
+
+
+def test_a_rule_names_each_condition_once() -> None:
+    plan = np.repeat(["basic plan", "pro plan", "team plan", "(none)"], [60, 60, 60, 60])
+    label = np.repeat([0, 1, 2, 2], 60)
+    rule = drivers(label, pd.DataFrame({"plan": plan, "noise": np.random.default_rng(0).normal(size=240)})).rule
+    assert not any(" = " in line and " is not " in line for line in rule.splitlines())
+    assert rule.count("->") == 3
 
 
 def test_noise_is_left_out_and_one_cluster_has_no_drivers() -> None:
@@ -205,3 +224,13 @@ def test_wide_data_is_bounded() -> None:
     X[:, 5] += 4 * (np.arange(300) % 2)
     result = drivers(np.arange(300) % 2, X)
     assert result.rule_columns == ("x5",)
+
+
+def test_a_column_called_year_is_time_and_a_year_of_birth_is_not() -> None:
+    years = np.arange(1950, 2010)
+    for name, is_time in (("year", True), ("birth_year", False)):
+        X = pd.DataFrame({name: years, "height": np.random.default_rng(0).normal(size=60)}).sample(
+            frac=1.0, random_state=0
+        )
+        flags = drivers((X[name] > 1980).to_numpy().astype(int), X, scale=True).flags
+        assert ("time" in {flag.kind for flag in flags}) == is_time

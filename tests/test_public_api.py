@@ -25,6 +25,7 @@ MODULES = [name for name in allegiance.__all__ if name not in NAMES]
 CALLED = {name for name in NAMES if name not in ("AffinityResult", "PrecisionWarning")}
 CALLED |= {f"{module}.{name}" for module in MODULES for name in API["for_users"](module)}
 CALLED -= {"engines.PrecisionWarning", "io.load", "drift.DriftFinding", "drift.PeriodComparison", "drift.Profile"}
+CALLED -= {f"io.{name}" for name in ("FeaturePlan", "StreamProgress", "StreamSummary", "Table", "TableError")}
 
 
 def public(name: str) -> Any:

@@ -85,17 +85,8 @@ def _sample_row(runs: _Runs) -> tuple[str, ...]:
         spread([getattr(model, name) for model in runs.models], 0)
         for name in ("n_stable_sampled_", "n_unstable_sampled_")
     ]
-    sample_size = runs.models[0].sample_indices_.size
-    return (
-        runs.data.name,
-        f"{runs.data.X.shape[0]:,}",
-        f"{size}",
-        f"{sample_size}",
-        f"{stable}",
-        ours[0],
-        f"{unstable}",
-        ours[1],
-    )
+    n, sample_size = runs.data.X.shape[0], runs.models[0].sample_indices_.size
+    return runs.data.name, f"{n:,}", f"{size}", f"{sample_size}", f"{stable}", ours[0], f"{unstable}", ours[1]
 
 
 def _quality_rows(runs: _Runs) -> list[tuple[str, ...]]:

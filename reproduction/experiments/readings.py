@@ -33,7 +33,7 @@ class _Measured(NamedTuple):
 
 
 def run(setup: Setup) -> Section:
-    """Measure every reading on every dataset, keeping each as a step."""
+    """Measure every reading on every dataset."""
     present, missing = load_available("2D5C-500", "Iris", "Soybean", "MNIST test data")
     measured = {data.name: _measure(data, setup) for data in present}
     results = {name: {data.name: measured[data.name][name] for data in present} for name in READINGS}
@@ -67,21 +67,14 @@ def run(setup: Setup) -> Section:
 
 
 def _measure(data: DataSet, setup: Setup) -> dict[str, _Measured]:
-    """Measure every reading of a dataset; each seed is cached."""
-    seeds = [setup.memory.cache(_read)(data, seed) for seed in setup.seeds]
-    return {
-        name: _Measured([each[name]["unstable"] for each in seeds], [each[name]["auroc"] for each in seeds])
-        for name in READINGS
-    }
-
-
-def _read(data: DataSet, seed: int) -> dict[str, dict[str, float]]:
-    case = cluster(data, seed, MOST_ROWS)
-    shares = {name: reading(case) for name, reading in READINGS.items()}
-    return {
-        name: {"unstable": float((each.max(axis=1) <= 0.5).mean()), "auroc": case.auroc(each)}
-        for name, each in shares.items()
-    }
+    """Measure every reading of a dataset."""
+    cases = [cluster(data, seed, MOST_ROWS) for seed in setup.seeds]
+    measured = {}
+    for name, reading in READINGS.items():
+        shares = [reading(case) for case in cases]
+        unstable = [float((each.max(axis=1) <= 0.5).mean()) for each in shares]
+        measured[name] = _Measured(unstable, [case.auroc(each) for case, each in zip(cases, shares, strict=True)])
+    return measured
 
 
 def _mean_auroc(measured: dict[str, _Measured]) -> float:

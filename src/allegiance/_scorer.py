@@ -166,16 +166,15 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             from .io.dask import fit_lazily
 
             return fit_lazily(self, X, y, fit_params)
-        fresh = self._unfitted()
+        fresh = self._copy_parameters()
         fit_result = fresh._fit(X, y, fit_params)
         assert fit_result.codes is not None
         fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
-        if fit_result.sample is not None:
-            fresh.fitted_ = fresh._calibrate(fit_result, X)
+        fresh._calibrate(fit_result, X)
         _ = fresh.fitted_.members and fresh.fitted_.members.value  # the last use of the training data, now freed
         return self._adopt(fresh)
 
-    def _unfitted(self) -> AffinityScorer:
+    def _copy_parameters(self) -> AffinityScorer:
         """Return a copy of the scorer without fitted attributes, so that a failing fit leaves the previous one."""
         fresh = copy(self)
         for name in [name for name in vars(fresh) if name.endswith("_")]:
@@ -204,11 +203,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         self._set_fitted(fit_result.fitted)
         return fit_result
 
-    def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> Fitted:
-        """Return the scorer's fitted object with trust; the estimator, if there is one, is refitted as a whole."""
-        assert fit_result.sample is not None
-        estimator = getattr(self, "estimator_", None)
-        return calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
+    def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> None:
+        """Estimate trust for the scorer if it has calibration; its estimator, if any, is refitted as a whole."""
+        if fit_result.sample is not None:
+            estimator = getattr(self, "estimator_", None)
+            self.fitted_ = calibrate_fitted(self.fitted_, fit_result.sample, result, estimator=estimator, X=X)
 
     def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return the scorer's checked rows in the space of the clusterer of the labels, if known, and its columns."""
@@ -260,15 +259,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return hasattr(self, "fitted_")
 
     def affinity(self, X: Any, *, top: int | None = None) -> AffinityResult:
-        """Score points with the fitted scorer.
+        """Score points X (n, d), known or new, with the fitted scorer.
 
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new. For a Dask array or frame the result is lazy, partition by partition.
-        top
-            Keep only this many of the largest affinities of each point, which saves memory if there are many clusters.
-            None keeps all.
+        ``top`` keeps only this many of the largest affinities of each point, which saves memory if there are many
+        clusters. For a Dask array or frame the result is lazy, partition by partition.
         """
         check_is_fitted(self)
         keep = None if top is None else check_count(top, "top")
@@ -281,31 +275,23 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return result
 
     def fit_affinity(self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any) -> AffinityResult:
-        """Fit the scorer, and score the points of the fit, with their labels.
-
-        Parameters
-        ----------
-        X, y, **fit_params
-            As in :meth:`fit`.
-        top
-            As in :meth:`affinity`.
-        """
+        """Fit the scorer as :meth:`fit` does, and score the points of the fit as :meth:`affinity` does."""
         keep = None if top is None else check_count(top, "top")
         if is_lazy(X):
             from .io.dask import affinity_lazily, fit_lazily
 
             return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
         started = time.perf_counter()
-        fresh = self._unfitted()
+        fresh = self._copy_parameters()
         fit_result = fresh._fit(X, y, fit_params)
         fitted, located, codes = fit_result.fitted, fit_result.located, fit_result.codes
         assert located is not None
         assert codes is not None
         result = fitted.score_located(located, codes, FrameLike.of(X), started, top=keep)
         fresh.labels_ = result.label
-        if fit_result.sample is not None:
-            fresh.fitted_ = fresh._calibrate(fit_result, X, result)
-            result = replace(result, _trust_map=fresh.fitted_.trust_map)
+        fresh._calibrate(fit_result, X, result)
+        if fresh.fitted_.trust_map is not None:
+            result = replace(result, _trust_map=fresh.fitted_.trust_map, _stored_ranks=result._ranks)
         self._adopt(fresh).fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
@@ -335,7 +321,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.affinity(X, top=1)._ranking
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the replication of the labels of X above chance: 1 if all replicate, 0 if no more than by chance.
+        """Return the replication of labels of X (n, d) above chance: 1 if all replicate, 0 if no more than by chance.
 
         With E the replication and C that of unrelated partitions with these cluster sizes, it is (E - C) / (1 - C).
         So scikit-learn's searches can compare numbers of clusters. Without calibration in the fit, subsamples of X are
@@ -344,13 +330,6 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Pass ``cv=KFold(5, shuffle=True)`` to a search: by default folds are consecutive rows, and tables are often
         sorted. Few clusters replicate more easily than many, so a search prefers few:
         :func:`allegiance.stability_curve` compares with unclustered data.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new.
-        y
-            Ignored.
         """
         check_is_fitted(self)
         if self.fitted_.trust_map is None:
@@ -416,14 +395,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def profile(self, X: Any, *, start: int = 0) -> Profile:
         """Return the scorer's profile of a period, which :func:`allegiance.drift.compare_profiles` compares.
 
-        Profiles of the parts of a period add up with ``+``.
-
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new, or a Dask collection.
-        start
-            The number of the first row within the whole period, if X is a part of it.
+        Profiles of parts X (n, d) of a period add up with ``+``, if ``start`` is the number of their first row within
+        the whole period.
         """
         check_is_fitted(self)
         if is_lazy(X):
@@ -455,13 +428,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def keep_baseline(self, X: Any) -> Self:
         """Keep the profile of a first period, to compare later ones with; it is saved with the scorer.
 
-        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use it. It contains counts, means and
-        quantiles of features, but no rows.
-
-        Parameters
-        ----------
-        X
-            (n, d) the points of the period, usually those of the fit, or a Dask collection.
+        X (n, d) are the points of the period, usually those of the fit. ``compare_periods(scorer, None, X_now)`` and
+        ``allegiance watch`` use the profile. It contains counts, means and quantiles of features, but no rows.
         """
         self.fitted_ = replace(self.fitted_, baseline=self.profile(X).without_rows())
         return self
@@ -482,13 +450,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
-        """Return the fitted scorer that :meth:`to_dict` described: it gives the same affinities to the last bit.
-
-        Parameters
-        ----------
-        state
-            The result of :meth:`to_dict`.
-        """
+        """Return the fitted scorer that :meth:`to_dict` described: it gives the same affinities to the last bit."""
         from .io.saved import decode_scorer
 
         params, parts = decode_scorer(state)
@@ -499,10 +461,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Save the scorer: write :meth:`to_dict` to one file of JSON and NumPy arrays, without pickle.
 
-        Parameters
-        ----------
-        path
-            The file, usually ``*.model``. An existing one is replaced once the new one is complete.
+        The file is usually named ``*.model``. An existing one is replaced once the new one is complete.
         """
         from .io.saved import write_state
 

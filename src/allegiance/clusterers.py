@@ -104,18 +104,8 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
-        """Find the clusters by Lloyd's algorithm with a divergence.
-
-        Parameters
-        ----------
-        X
-            (n, d) data inside the domain of the divergence.
-        y
-            Ignored.
-        sample_weight
-            (n,) weights, not negative: a weight of 2 counts as two equal rows.
-        """
-        influence = self._resolved()
+        """Find the clusters of X (n, d) by Lloyd's algorithm. A row of weight 2 counts as two rows."""
+        influence = self._divergence()
         points = self._points(X, influence, reset=True)
         influence.check_functions(points.shape[1])
         lloyd = Lloyd(self, points, sample_weight, influence)
@@ -136,7 +126,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def transform(self, X: Any) -> FloatArray:
         """Return the divergences (n, n_clusters) of rows from centers."""
         check_is_fitted(self)
-        influence = self._resolved()
+        influence = self._divergence()
         points = self._points(X, influence, reset=False)
         return influence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
 
@@ -153,7 +143,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         tags.input_tags.positive_only = named or isinstance(self.influence, KL | ItakuraSaito)
         return tags
 
-    def _resolved(self) -> BregmanInfluence:
+    def _divergence(self) -> BregmanInfluence:
         """Return the divergence of the clusterer."""
         influence = INFLUENCES.resolve(self.influence)
         if isinstance(influence, BregmanInfluence):
@@ -316,7 +306,7 @@ def warn_if_empty(n_filled: int, n_clusters: int, *, stacklevel: int) -> None:
 
 
 def best_kmeans(
-    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None
+    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None, weights: Any = None
 ) -> KMeans:
     """Fit scikit-learn's k-means on one thread, and keep the best start; the first is from ``seeds`` (k, d), if any."""
     inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
@@ -327,7 +317,7 @@ def best_kmeans(
         model = KMeans(k, init=init, n_init=starts, random_state=int(rng.integers(2**31)))
         with on_one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
-            runs.append(model.fit(rows))
+            runs.append(model.fit(rows, sample_weight=weights))
     return min(runs, key=lambda run: run.inertia_)
 
 
@@ -376,15 +366,7 @@ class Leiden(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Leiden:
-        """Build the neighbor graph and cluster it with Leiden or Louvain.
-
-        Parameters
-        ----------
-        X
-            (n, d) data, or the graph.
-        y
-            Ignored.
-        """
+        """Build the neighbor graph of X (n, d), unless X is a graph, and cluster it with Leiden or Louvain."""
         igraph = require("igraph", "anndata", type(self).__name__)
         rows = X if is_sparse(X) else np.asarray(X)
         graph = sp.coo_array(rows) if self.metric == "precomputed" else self._connectivities(rows)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, is_sparse, join_names
-from allegiance.notebook import Card, CardMixin, count
+from allegiance.notebook import Card, CardMixin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ _SHORT_RULE, _GIANT, _TINY = 3, 0.95, 4
 _CORRELATED, _ONE_TO_ONE = 0.985, 0.97
 #: Microseconds.
 _DAY = 86_400e6
-#: Names of columns with the year of an observation, and the years it may span; a year of birth spans more.
+#: Names of columns with a year, and the most years that an observation spans; a year of birth spans more.
 _YEAR_NAME, _MAX_YEARS = re.compile(r"(?:^|[^a-z])(?:year|yr|jahr)$|Year$", re.I), 30
 
 
@@ -105,8 +105,8 @@ class Drivers(CardMixin):
     def frame(self) -> pd.DataFrame:
         """Return :attr:`columns` with ``in_rule`` and ``flags``, the kinds of the flags that name the column."""
         kinds = [", ".join(flag.kind for flag in self.flags if name in flag.columns) for name in self.shares]
-        columns = {"column": np.array([*self.shares]), "share": np.array([*self.shares.values()])}
         in_rule = np.array([name in self.rule_columns for name in self.shares], dtype=bool)
+        columns = {"column": np.array([*self.shares]), "share": np.array([*self.shares.values()])}
         return self._frame_like.build(columns | {"in_rule": in_rule, "flags": np.array(kinds)})
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,7 +291,8 @@ class _Features:
         for one, head in zip(numbers, heads, strict=True):
             low, high = head.min(), head.max()
             dates = 19e6 < low <= high < 21e6 and ((head % 100 <= 31) & (head // 100 % 100 <= 12)).all()
-            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and self._range(one) <= _MAX_YEARS
+            is_observed = one.name.lower() in ("year", "yr", "jahr") or self._range(one) <= _MAX_YEARS
+            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and is_observed
             seconds = 3e8 < low < 4.2e12 and (np.diff(self.matrix[:, one.at]) >= 0).all()
             one.is_counter |= bool(dates or years or seconds)
 
@@ -516,7 +517,7 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
         return [int(tree.value[node, 0].argmax())] if left < 0 else leaves(left) + leaves(right)
 
-    def walk(node: int, conditions: dict[str, str]) -> None:
+    def walk(node: int, conditions: dict[tuple[str, str, str], str]) -> None:
         below = leaves(node)
         if len(set(below)) == 1:
             lines.append(f"{' and '.join(conditions.values()) or 'otherwise'} -> {classes[below[0]]}")
@@ -527,9 +528,11 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
         # If both branches have the same number of leaves, the one with "=" or ">" is first.
         right_first = len(leaves(right)) <= len(leaves(left))
         first, second = (right, left) if right_first else (left, right)
-        # A second bound of the same kind is tighter and replaces the first.
-        bound = texts[right_first].rpartition(" ")[0]
-        walk(first, conditions | {bound: texts[right_first]})
+        # A second bound of the same kind is tighter and replaces the first, as a category does what it is not.
+        text = texts[right_first]
+        operator = text[len(name) :].split()[0]
+        kept = {key: old for key, old in conditions.items() if operator != "=" or key[:2] != (name, "is")}
+        walk(first, kept | {(name, operator, text if operator == "is" else ""): text})
         walk(second, conditions)
 
     walk(0, {})
@@ -642,18 +645,21 @@ def _find_flags(
         flags.append(Finding("giant cluster", (), f"{giant} The other clusters are outliers."))
     tiny = np.flatnonzero(sizes <= _TINY)
     if tiny.size:
-        listed = [f"{classes[c]}: {', '.join(map(str, ids[codes == c]))}" for c in tiny[:5]]
+        listed = [f"{classes[c]} ({', '.join(map(str, ids[codes == c]))})" for c in tiny[:5]]
         more = f" and {tiny.size - 5} more" if tiny.size > 5 else ""
-        text = f"{count(tiny.size, 'cluster')} with at most {_TINY} rows ({'; '.join(listed)}{more})."
-        flags.append(Finding("tiny clusters", (), f"{text} Check these rows for errors."))
-    times = [name for name in shares if is_time[name] and is_driver[name]]
+        head, size = ("Cluster", "has") if tiny.size == 1 else ("Clusters", "have")
+        text = f"{head} {', '.join(listed)}{more} {size} at most {_TINY} rows. Check these rows for errors."
+        flags.append(Finding("tiny clusters", (), text))
+    # A date may follow the clusters although other columns separate them more.
+    separated = features.separation(codes, sizes) / np.where(features.moments[1] > 0, features.moments[1], np.inf) ** 2
+    is_explained = {name: separated[by_name[name].at] > codes.size / 2 for name in shares}
+    times = [name for name in shares if is_time[name] and (is_driver[name] or is_explained[name])]
     if times and d > 1:
         text = f"The clusters follow time ({join_names(times)}). Such clusters do not carry over to new data."
         flags.append(Finding("time", tuple(times), text, drop(times)))
     top = next(iter(shares), "")
     if d > 2 and shares[top] >= _DECIDES and top not in times:
-        std = np.where(features.moments[1] > 0, features.moments[1], 1.0)
-        by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
+        by_scale = not has_plan and features.shares(separated)[top] < _DECIDES
         scale = " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
         text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation"
         text = f"{text} between the clusters.{scale if by_scale else ''}"

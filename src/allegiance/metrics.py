@@ -26,7 +26,7 @@ from ._core.validation import (
     row_dots,
 )
 from .fitting import Labels
-from .influence import BLOCK_ROWS, Kernel, KernelSums, padded_features
+from .influence import BLOCK_ROWS, Kernel, KernelSums, block_features, with_short_indices
 
 __all__ = ["lift_emd", "rand_distance"]
 
@@ -56,12 +56,10 @@ def lift_emd(
     masses of one clustering to the other's. This is LiftEMD (Raman, Phillips, Venkatasubramanian 2011) as we understand
     it.
 
-    It is a metric: symmetric, no more by way of a third clustering, and 0 only between equal partitions, with these
-    limits. Rows of X that coincide have the same place, and clusters that differ in exchanged copies are the same. Soft
-    clusters whose memberships are proportional have the same lift, so that splitting a cluster in proportion changes
-    nothing. Distances come from squares: those below 1e-7 are indistinguishable from 0. With a function as kernel, it
-    is a metric if the kernel distinguishes all distributions (is characteristic), as "rbf" and "laplacian" do; with
-    "nystroem", lifts that differ only outside the span of the chosen rows are the same.
+    It is a metric if the kernel is characteristic, as "rbf" and "laplacian" are, with three exceptions. Exchanging
+    copies of a row between clusters changes nothing. Neither does splitting a soft cluster in proportion, because both
+    parts have the same lift. Values below 1e-7 are rounding. With "nystroem", lifts that differ only outside the span
+    of the chosen rows are the same, too.
 
     Parameters
     ----------
@@ -73,13 +71,13 @@ def lift_emd(
         "rbf", ``exp(-gamma |x - y|²)``; "laplacian", ``exp(-gamma |x - y|₁)``; a function k(X, Y) -> (n, m), positive
         and positive definite; or a :class:`~allegiance.influence.Kernel`. By default gamma is
         1 / 2 s² for "rbf" and 1 / s for "laplacian", where s is the median distance between points (for "laplacian" the
-        Manhattan one), of a fixed sample of 1,000 points if there are more. The exact kernel takes n² kernel values of
-        time, in blocks, never n² of memory; with an approximation, as in ``Kernel("rbf", approximation="fourier")``,
-        time is linear in n.
+        Manhattan one), of a fixed sample of 1,000 points if there are more. The exact kernel computes n² values, in
+        blocks that fit in memory. With an approximation, as in ``Kernel("rbf", approximation="fourier")``, time is
+        linear in n.
     n_jobs
         Threads; None or -1 for all cores. The result does not depend on it.
     random_state
-        Seed of the features. The default is a number, since distances compare only between the same features.
+        Seed of approximate features. It is fixed by default, because only distances from the same features compare.
 
     Returns
     -------
@@ -88,11 +86,11 @@ def lift_emd(
 
     See Also
     --------
-    rand_distance : Counts pairs of points, and does not know where they are.
+    rand_distance : Counts pairs of points, and ignores their positions.
 
     Examples
     --------
-    One point changes sides: the nearer it is to the others, the less it matters. To the Rand distance all are alike.
+    One point changes clusters. The nearer it is to its new cluster, the smaller LiftEMD. The Rand distance is equal.
 
     >>> import numpy as np
     >>> from allegiance.metrics import lift_emd, rand_distance
@@ -128,7 +126,7 @@ def rand_distance(labels_a: Any, labels_b: Any) -> float:
 
     See Also
     --------
-    lift_emd : A distance that knows where the points are.
+    lift_emd : A distance that depends on the positions of the points.
 
     Examples
     --------
@@ -241,12 +239,10 @@ def median_distance(X: Rows, metric: str) -> float:
     if X.shape[0] > _SAMPLE:
         rows = X[np.sort(stream(0, *b"median distance").permutation(X.shape[0])[:_SAMPLE])]
     with np.errstate(over="ignore", invalid="ignore"):
-        if is_sparse(rows):  # with the 32-bit indices that scikit-learn's Manhattan distance asks for
-            parts = (rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
-            rows = sp.csr_array(parts, shape=rows.shape)
-        else:
+        if not is_sparse(rows):
             rows = dense(rows)
             rows = rows - rows.mean(axis=0)  # a common offset would cost digits
+        rows = with_short_indices(rows)
         distances: FloatArray = pairwise_distances(rows, metric=metric)[np.triu_indices(rows.shape[0], 1)]
     if not np.isfinite(distances).all():
         raise ValueError("X is too large for a kernel: scale it down.")
@@ -271,7 +267,7 @@ class _FeatureSums:
         totals: Any = 0.0
         with on_one_thread():
             for part in slices(X.shape[0], BLOCK_ROWS):
-                totals = totals + columns[part].T @ padded_features(transformer, X, part)[: part.stop - part.start]
+                totals = totals + columns[part].T @ block_features(transformer, X, part)[: part.stop - part.start]
         return cls(transformer, totals)
 
     def sums(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
@@ -280,7 +276,7 @@ class _FeatureSums:
 
         def fill(rows: slice) -> None:
             for part in slices(rows, BLOCK_ROWS):
-                count, features = part.stop - part.start, padded_features(self.transformer, X, part)
+                count, features = part.stop - part.start, block_features(self.transformer, X, part)
                 sums[part] = (features @ self.totals.T)[:count]
                 squares[part] = row_dots(features, features)[:count]
 

@@ -13,20 +13,6 @@ from allegiance._core.validation import IntArray
 if TYPE_CHECKING:
     from allegiance.fitting import Fitted
 
-__all__ = [
-    "Card",
-    "CardMixin",
-    "Cell",
-    "count",
-    "element",
-    "fitted_facts",
-    "fitted_html",
-    "histogram_picture",
-    "markup",
-    "share_bar",
-    "text_table",
-]
-
 #: Content of a table cell: text or a picture.
 Cell: TypeAlias = str | Element
 #: Colors that are visible on light and dark pages, and that color-blind readers can distinguish.

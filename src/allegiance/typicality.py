@@ -49,16 +49,16 @@ class MemberDistances:
         # Keys are uniform: exclude most members that will not be kept before sorting.
         bounds = np.minimum(2.0 * MAX_MEMBERS / np.maximum(sizes, 1), 1.0) * float(2**64 - 2048)
         likely = np.flatnonzero(keys <= bounds.astype(np.uint64)[codes])
-        members_kept = cls._packed(
+        members_kept = cls._pack(
             codes[likely], distance[likely], np.ones(likely.size, np.int64), keys[likely], farthest
         )
         if (np.diff(members_kept.starts) >= np.minimum(sizes, MAX_MEMBERS)).all():
             return members_kept
-        return cls._packed(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
+        return cls._pack(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
 
     def merge(self, other: MemberDistances) -> MemberDistances:
         """Return the distances of both sets of points, which must not overlap."""
-        return self._packed(
+        return self._pack(
             np.concatenate([self._codes(), other._codes()]),
             np.concatenate([self.values, other.values]),
             np.concatenate([self.counts, other.counts]),
@@ -67,7 +67,7 @@ class MemberDistances:
         )
 
     @classmethod
-    def _packed(
+    def _pack(
         cls, codes: IntArray, values: FloatArray, counts: IntArray, keys: Keys, farthest: FloatArray
     ) -> MemberDistances:
         """Merge equal members, and keep those of lowest keys in each cluster."""
@@ -89,9 +89,10 @@ class MemberDistances:
     def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
         """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
 
-        Beyond the farthest member, the smallest of these values shrinks with the square of the distance, as for a tail
-        whose variance is barely infinite. So a new point that resembles the members is below 0.01 with a probability of
-        at most 0.01 unless their tail is heavier. NaN for noise, 1 for a cluster without members.
+        Beyond the farthest member, and beyond the second farthest, the value shrinks with the square of the distance,
+        as for a tail whose variance is barely infinite. So an outlier among the members is found in a small cluster,
+        too, and a new point that resembles the members is rarely below 0.01 unless their tail is heavier. NaN for
+        noise, 1 for a cluster without members.
         """
         result = np.full(codes.shape[0], np.nan)
         order = np.argsort(codes, kind="stable")
@@ -99,9 +100,12 @@ class MemberDistances:
         for cluster in np.flatnonzero(np.diff(bounds)):
             points = order[bounds[cluster] : bounds[cluster + 1]]
             own = slice(self.starts[cluster], self.starts[cluster + 1])
-            nearer = np.concatenate([[0], np.cumsum(self.counts[own])])
-            place = np.searchsorted(self.values[own], distance[points], side="left")
-            farthest = self.farthest[cluster]
-            tail = np.minimum(farthest / np.maximum(distance[points], farthest), 1.0) ** 2 if farthest > 0 else 1.0
-            result[points] = (1 + nearer[-1] - nearer[place]) / (1 + nearer[-1]) * tail
+            values, counts, away = self.values[own], self.counts[own], distance[points]
+            nearer = np.concatenate([[0], np.cumsum(counts)])
+            as_far = 1.0 + nearer[-1] - nearer[np.searchsorted(values, away, side="left")]
+            second = values[-1:] if counts[-1:].sum() > 1 else values[-2:-1]
+            for rank, end in enumerate((self.farthest[cluster], *second), start=1):
+                if end > 0:
+                    as_far = np.minimum(as_far, np.where(away > end, rank * (end / np.maximum(away, end)) ** 2, np.inf))
+            result[points] = as_far / (1 + nearer[-1])
         return result

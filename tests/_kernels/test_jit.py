@@ -55,14 +55,3 @@ def test_without_a_folder_to_write_to_kernels_are_compiled_with_one_warning(kern
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert compiled(kernel())
-
-
-def test_compiling_is_remarked_on_once(kernel, monkeypatch):
-    said: list[str] = []
-    monkeypatch.setattr(MODULE._Remark, "said", False)
-    monkeypatch.setattr(MODULE, "remark", lambda text: said.append(text) or True)
-    double = kernel()
-    assert compiled(double)
-    assert double(2.5) == 5.0
-    assert len(said) <= 1
-    assert not compiled(kernel())

@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from allegiance import AffinityScorer, IncrementalKMeans
 from allegiance.applications import _incremental
-from allegiance.applications._incremental import SummarizedClusters
+from allegiance.applications._incremental import ClusterSums
 
 TRIANGLE = np.array([[0.0, 0.0], [12.0, 0.0], [6.0, 10.0]])
 BETWEEN = TRIANGLE.mean(axis=0)
@@ -202,27 +202,27 @@ class TestBirth:
         assert model.counts_.tolist() == [80, 80, 80]
 
     def test_a_cluster_given_up_leaves_its_points_to_the_nearest(self, rng):
-        clusters = SummarizedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([30, 10, 40]), 7.0)
-        moved = clusters.reseated(np.full((5, 1), 20.0), rng)
+        clusters = ClusterSums(np.array([[0.0], [1.0], [50.0]]), np.array([30, 10, 40]), 7.0)
+        moved = clusters.move_cluster(np.full((5, 1), 20.0), rng)
         assert sorted(moved.centers[:, 0]) == [0.25, 20.0, 50.0]
         assert sorted(moved.counts) == [0, 40, 40]
         # Merging 30 points at 0 and 10 at 1 costs 30 * 10 / 40.
         assert moved.inertia == pytest.approx(7.0 + 7.5)
 
     def test_stays_if_the_objective_would_not_fall(self, rng):
-        clusters = SummarizedClusters(np.array([[0.0], [10.0]]), np.array([30, 10]), 7.0)
-        assert clusters.reseated(np.array([[20.0]]), rng) is None
-        assert clusters.reseated(np.array([[0.0]]), rng) is None
-        assert clusters.reseated(np.empty((0, 1)), rng) is None
-        assert SummarizedClusters(np.zeros((1, 1)), np.ones(1, dtype=int), 0.0).reseated(np.ones((3, 1)), rng) is None
+        clusters = ClusterSums(np.array([[0.0], [10.0]]), np.array([30, 10]), 7.0)
+        assert clusters.move_cluster(np.array([[20.0]]), rng) is None
+        assert clusters.move_cluster(np.array([[0.0]]), rng) is None
+        assert clusters.move_cluster(np.empty((0, 1)), rng) is None
+        assert ClusterSums(np.zeros((1, 1)), np.ones(1, dtype=int), 0.0).move_cluster(np.ones((3, 1)), rng) is None
 
     @given(seed=st.integers(0, 10_000), k=st.integers(2, 6))
     @settings(max_examples=40)
     def test_the_objective_always_falls(self, seed, k):
         rng = np.random.default_rng(seed)
-        clusters = SummarizedClusters(rng.normal(size=(k, 2)), rng.integers(0, 5, size=k), 1.0)
+        clusters = ClusterSums(rng.normal(size=(k, 2)), rng.integers(0, 5, size=k), 1.0)
         rows = rng.normal(size=(12, 2)) * 2
-        moved = clusters.reseated(rows, rng)
+        moved = clusters.move_cluster(rows, rng)
         if moved is not None:
             assert moved.objective(rows) < clusters.objective(rows)
             assert moved.counts.sum() == clusters.counts.sum()

@@ -122,7 +122,7 @@ class TestAnswers:
         rows = result.audit_sample(40)
         corrected = np.where(right[rows], result.label[rows], 77)
         expected = result.audit(rows, right[rows])
-        assert "20 labels drawn at random and 20 least trusted" in expected.sentence()
+        assert "20 labels drawn at random and 20 chosen by review priority" in expected.sentence()
         answers = [corrected, corrected.astype(float), [str(value) for value in corrected], pd.Series(right[rows])]
         answers.append(np.array([bool(value) for value in right[rows]], dtype=object))
         for given in answers:

@@ -156,10 +156,13 @@ def test_member_distances_against_sorting(case, k):
         assert np.array_equal(total.values[kept], own)
         assert np.array_equal(total.counts[kept], counts)
         assert total.farthest[cluster] == own.max(initial=0.0)
-    expected = [
-        np.nan if c < 0 else (1 + (distance[codes == c] >= d).sum()) / (1 + (codes == c).sum())
-        for c, d in zip(codes, distance, strict=True)
-    ]
+    expected = np.full(n, np.nan)
+    for i in np.flatnonzero(codes >= 0):
+        own, d = np.sort(distance[codes == codes[i]]), distance[i]
+        as_far = 1.0 + (own >= d).sum()
+        if own.size > 1 and 0.0 < own[-2] < d:
+            as_far = min(as_far, 2.0 * (own[-2] / d) ** 2)
+        expected[i] = as_far / (1.0 + own.size)
     assert np.allclose(total.typicality(codes, distance), expected, equal_nan=True)
 
 

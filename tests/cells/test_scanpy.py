@@ -51,9 +51,9 @@ def test_gives_the_labels_of_scanpy(adata):
 @pytest.mark.parametrize("kind", ["Leiden", "Louvain"])
 def test_finds_separate_groups_and_repeats_itself(adata, kind):
     clusterer = getattr(al, kind)(0.1)
-    found = clone(clusterer).fit_predict(X)
-    assert adjusted_rand_score(found, GROUPS) == 1.0
-    np.testing.assert_array_equal(found, clone(clusterer).fit_predict(X))
+    actual = clone(clusterer).fit_predict(X)
+    assert adjusted_rand_score(actual, GROUPS) == 1.0
+    np.testing.assert_array_equal(actual, clone(clusterer).fit_predict(X))
     assert np.unique(getattr(al, kind)(3.0).fit_predict(X)).size > 3
 
 
@@ -95,10 +95,10 @@ def test_clusters_that_are_batches_lose_their_trust_with_a_batch_key():
 
 def test_a_resolution_that_stands_out(adata):
     curve = al.resolution_curve(adata, [0.05, 0.1, 2.0], use_rep="X", n_resamples=4, n_references=2)
-    found = curve.frame()
-    assert found["resolution"].tolist() == [0.05, 0.1, 2.0]
-    assert found["n_clusters_found"].tolist()[:2] == [3, 3]
-    assert found["above_chance"][1] > found["above_chance"][2]
+    actual = curve.frame()
+    assert actual["resolution"].tolist() == [0.05, 0.1, 2.0]
+    assert actual["n_clusters_found"].tolist()[:2] == [3, 3]
+    assert actual["above_chance"][1] > actual["above_chance"][2]
     assert curve.plot().ax_.get_xlabel() == "resolution"
 
 
@@ -107,11 +107,11 @@ def test_too_fine_a_resolution_is_named(adata):
     for resolution, groups in ((0.1, 3), (0.8, None)):
         leiden = al.Leiden(resolution)
         adata.obs["mine"] = leiden.fit_predict(X).astype(str)
-        found = al.split_and_merged(adata, "mine", clusterer=leiden, use_rep="X", n_resamples=8)
-        assert "merged" not in set(found["problem"])
+        actual = al.split_and_merged(adata, "mine", clusterer=leiden, use_rep="X", n_resamples=8)
+        assert "merged" not in set(actual["problem"])
         if groups:
-            assert len(found) == groups
-            assert set(found["problem"]) == {""}
+            assert len(actual) == groups
+            assert set(actual["problem"]) == {""}
 
 
 def test_scanpy_draws_what_is_written(adata):

@@ -75,8 +75,10 @@ def test_writes_what_trust_finds(adata):
     ],
 )
 def test_uses_the_matrix_asked_for(adata, where, matrix):
-    found = al.result(adata, "leiden", influence="euclidean", **where)
-    np.testing.assert_array_equal(found.affinity, affinity(matrix(adata), codes(adata), influence="euclidean").affinity)
+    actual = al.result(adata, "leiden", influence="euclidean", **where)
+    np.testing.assert_array_equal(
+        actual.affinity, affinity(matrix(adata), codes(adata), influence="euclidean").affinity
+    )
 
 
 def test_the_matrix_of_the_neighbours_is_used(adata):
@@ -116,9 +118,9 @@ def test_clusters_to_join_and_to_split_are_named(adata):
     groups[first & (x > np.median(x[first]))] = "T2"
     groups[~first] = "B+NK"
     adata.obs["mine"] = pd.Categorical(groups)
-    found = al.split_and_merged(adata, "mine", clusterer=KMeans(3, n_init=3, random_state=0)).set_index("cluster")
-    assert found["problem"].to_dict() == {"B+NK": "merged", "T": "over-split", "T2": "over-split"}
-    assert found["partner"].to_dict() == {"B+NK": "", "T": "T2", "T2": "T"}
+    actual = al.split_and_merged(adata, "mine", clusterer=KMeans(3, n_init=3, random_state=0)).set_index("cluster")
+    assert actual["problem"].to_dict() == {"B+NK": "merged", "T": "over-split", "T2": "over-split"}
+    assert actual["partner"].to_dict() == {"B+NK": "", "T": "T2", "T2": "T"}
     with pytest.raises(ValueError, match="Pass clusterer="):
         al.split_and_merged(adata, "mine")
 
@@ -171,11 +173,11 @@ def test_a_backed_object_is_read(adata, sparse, tmp_path):
     adata.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     assert backed.isbacked
-    found = al.result(backed, "leiden", use_rep="X")
+    actual = al.result(backed, "leiden", use_rep="X")
     expected = al.result(adata, "leiden", use_rep="X")
-    np.testing.assert_array_equal(found.affinity, expected.affinity)
-    np.testing.assert_array_equal(found.trust, expected.trust)
-    assert found.frame().index.tolist() == adata.obs_names.tolist()
+    np.testing.assert_array_equal(actual.affinity, expected.affinity)
+    np.testing.assert_array_equal(actual.trust, expected.trust)
+    assert actual.frame().index.tolist() == adata.obs_names.tolist()
     with pytest.raises(ValueError, match=r"to_memory\(\)"):
         al.trust(backed, "leiden", copy=True)
     al.trust(backed, "leiden", use_rep="X")
@@ -258,10 +260,10 @@ def test_the_command_scores_a_file_as_python_does(adata, tmp_path):
     adata.obsm["X_pca"] = adata.obsm["X_pca"] * [1.0, 1.0, 9.0]
     adata.write_h5ad(tmp_path / "cells.h5ad")
     call("score", tmp_path / "cells.h5ad", "--clusters", 3, "--resamples", 3, "-o", tmp_path / "out.csv")
-    found = pd.read_csv(tmp_path / "out.csv")
+    actual = pd.read_csv(tmp_path / "out.csv")
     labels = KMeans(3, n_init=10, random_state=0).fit_predict(adata.obsm["X_pca"])
-    assert found["cell"].tolist() == adata.obs_names.tolist()
-    assert found["cluster"].tolist() == labels.tolist()
+    assert actual["cell"].tolist() == adata.obs_names.tolist()
+    assert actual["cluster"].tolist() == labels.tolist()
     call("score", tmp_path / "cells.h5ad", "--labels", "leiden", "--resamples", 3, "-o", tmp_path / "labels.csv")
     expected = al.result(adata, "leiden", n_resamples=3)
     np.testing.assert_allclose(pd.read_csv(tmp_path / "labels.csv")["trust"], expected.trust, atol=1e-6)

@@ -101,6 +101,18 @@ def test_columns_and_categories_that_do_not_fit_the_model_are_named(january, tmp
     assert "extra" in text
 
 
+def test_rows_that_are_left_out_are_named_with_a_model_too(january, tmp_path):
+    """Once a total was left out of the output without a word."""
+    frame = pd.read_csv(january / "january.csv")
+    total = dict.fromkeys(frame.columns, "Total") | frame.sum(numeric_only=True).to_dict()
+    pd.concat([frame, pd.DataFrame([total])]).to_csv(tmp_path / "new.csv", index=False)
+    words = [tmp_path / "new.csv", "--model", january / "january.model"]
+    result = call("score", *words, "-o", tmp_path / "out.csv", "--fail-on-notes", code=5)
+    assert f"Left out 1 row (total): line {len(frame) + 2}" in result.stdout
+    assert len(pd.read_csv(tmp_path / "out.csv")) == len(frame)
+    assert "Left out 1 row (total)" in call("watch", *words).stderr
+
+
 @pytest.mark.parametrize("way", ["--in-memory", pytest.param("--stream", marks=pytest.mark.slow)])
 def test_drift_is_noticed_while_scoring(january, tmp_path, way):
     """A unit that changed by 100 once gave exit code 0 and a low share."""

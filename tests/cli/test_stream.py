@@ -149,7 +149,7 @@ def test_columns_that_only_some_files_have_are_named(parts, tmp_path):
     frame = pd.read_parquet(parts / "1.parquet")
     frame.assign(new=1, a=frame["a"].astype("float32")).to_parquet(parts / "1.parquet")
     words = ["score", parts, "--model", tmp_path / "m.model", "-o", f"{tmp_path / 'out'}/"]
-    assert "ignoring columns that only some files have: new" in call(*words).stderr
+    assert "Ignored 'new': not all files have it" in call(*words).stderr
     frame.drop(columns="b").to_parquet(parts / "1.parquet")
     assert "1.parquet has no column 'b', but other files have" in call(*words, code=1).stderr
 

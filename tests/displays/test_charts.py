@@ -32,8 +32,8 @@ def result(request, rng):
 
 def test_bands_are_sorted_and_complete(result, request):
     display = AffinityProfileDisplay(result).plot()
-    assert display.ranked_by == request.node.callspec.params["result"]
-    ranking = getattr(result, display.ranked_by)
+    assert display.ranking_name == request.node.callspec.params["result"]
+    ranking = getattr(result, display.ranking_name)
     assert len(display.rows) == 4
     for i, rows in enumerate(display.rows):
         values = ranking[rows]
@@ -42,22 +42,22 @@ def test_bands_are_sorted_and_complete(result, request):
         for part in (firm, ~firm):
             assert (np.diff(values[part]) <= 0).all()
         np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(result.label == i))
-    assert (display.threshold_ is None) == (display.ranked_by != "trust")
+    assert (display.threshold_ is None) == (display.ranking_name != "trust")
     assert "20 noise points" in display.ax_.get_title()
     for i, label in enumerate(display.labels_[:4]):
         doubtful = ranking[result.label == i] < 0.8
         assert f"{doubtful.size} points, {doubtful.mean():.0%}" in label.get_text()
     frame = display.frame()
-    assert list(frame.columns) == ["cluster", "rank", "row", display.ranked_by, "verdict"]
+    assert list(frame.columns) == ["cluster", "rank", "row", display.ranking_name, "verdict"]
     np.testing.assert_array_equal(frame["cluster"], result.label[frame["row"]])
-    np.testing.assert_array_equal(frame[display.ranked_by], ranking[frame["row"]])
-    if display.ranked_by == "trust":
+    np.testing.assert_array_equal(frame[display.ranking_name], ranking[frame["row"]])
+    if display.ranking_name == "trust":
         np.testing.assert_array_equal(frame["verdict"], result.verdict[frame["row"]])
 
 
 def test_bands_are_as_high_as_clusters_are_large_or_all_alike_if_names_would_not_fit(result):
     sizes = np.array([(result.label == name).sum() for name in range(4)])
-    ranking = getattr(result, AffinityProfileDisplay(result).ranked_by)
+    ranking = getattr(result, AffinityProfileDisplay(result).ranking_name)
     verdicts = [ranking[result.label == name] >= 0.8 for name in range(4)]
     counts = np.array([count for one in verdicts for count in (one.sum(), (~one).sum())])
     for inches in (9.0, 1.0):
@@ -141,7 +141,7 @@ def confused(request, rng):
 @pytest.mark.parametrize("which", ["weak", "all"])
 def test_counts_of_a_flow(confused, which):
     expected = np.zeros((6, 5), dtype=int)
-    ranking = getattr(confused, FlowDisplay(confused).ranked_by)
+    ranking = getattr(confused, FlowDisplay(confused).ranking_name)
     for row in range(len(confused)):
         if which == "weak" and ranking[row] >= 0.8 and confused.label[row] >= 0:
             continue

@@ -25,15 +25,15 @@ def test_type_and_default_come_from_the_signature():
     assert described == ["", "default=None", 'float or "verdict", default=0.03', "callable, default=None"]
 
 
-def test_they_stand_behind_the_names_of_parameters_only():
+def test_types_follow_the_names_of_parameters_only():
     lines = inspect.getdoc(trust).splitlines()
-    written = lines.copy()
-    add_types(None, "function", "trust", trust, None, written)
-    changed = {old: new for old, new in zip(lines, written, strict=True) if old != new}
+    typed = lines.copy()
+    add_types(None, "function", "trust", trust, None, typed)
+    changed = {old: new for old, new in zip(lines, typed, strict=True) if old != new}
     assert changed["n_resamples"] == "n_resamples : int, default=None"
     assert changed.keys() <= {*inspect.signature(trust).parameters}
 
 
-def test_constructors_are_shown_of_what_users_make():
+def test_constructors_are_shown_for_classes_that_users_construct():
     assert hide_constructor(None, "class", "", Kernel) is None
     assert hide_constructor(None, "class", "", AffinityResult) == ("", None)

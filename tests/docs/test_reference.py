@@ -26,12 +26,11 @@ def test_every_name_in_the_reference_exists(name):
     path, _, last = f"allegiance.{name}".rpartition(".")
     if path.startswith("allegiance.anndata"):
         pytest.importorskip("scanpy")
-    found = getattr(import_module(path), last)
-    assert found.__doc__
+    assert getattr(import_module(path), last).__doc__
 
 
 def test_names_of_other_projects_exist():
-    """Inventories are kept by hand: a name that is gone there must go here."""
+    """Inventories are kept by hand: a name that another project removes must be removed here."""
     pages = [DOCS / "inventories" / f"{project}.txt" for project in ("numpy", "scikit-learn")]
     for line in [line for page in pages for line in page.read_text().splitlines()[1:]]:
         module, _, name = line.split()[0].rpartition(".")

@@ -11,14 +11,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_wine, make_blobs
-from sklearn.decomposition import PCA
+from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, Calibration, trust
+from allegiance import AffinityScorer, Calibration, affinity, trust
 from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
 from allegiance.io import fit_stream
 
@@ -95,12 +91,26 @@ def test_a_point_far_outside_a_small_cluster_is_atypical():
     outside = scorer.affinity(X[:1] * 100.0)
     assert outside.typicality[0] < 1e-4
     assert outside.review(1)["reason"].tolist() == ["atypical for its cluster"]
-    farthest = [np.flatnonzero(labels == i)[scorer.affinity(X[labels == i]).typicality.argmin()] for i in range(3)]
-    smallest = np.array([1.0 / (1.0 + np.count_nonzero(labels == i)) for i in range(3)])
-    np.testing.assert_allclose(scorer.affinity(X[farthest]).typicality, 2 * smallest)
-    # A step beyond the farthest member changes little.
-    beyond = scorer.cluster_centers_ + 1.001 * (X[farthest] - scorer.cluster_centers_)
-    np.testing.assert_allclose(scorer.affinity(beyond).typicality, smallest / 1.001**2, rtol=1e-6)
+    # The farthest member counts itself, and lies beyond the second farthest; a step further out changes little.
+    for cluster, size in enumerate(np.bincount(labels)):
+        members = X[labels == cluster]
+        scores = scorer.affinity(members).frame(details=True).sort_values("distance", ascending=False)
+        first, second = scores["distance"].iloc[:2]
+        expected = 2.0 * (second / first) ** 2 / (1.0 + size)
+        np.testing.assert_allclose(scores["typicality"].iloc[0], expected)
+        center = scorer.cluster_centers_[cluster]
+        beyond = center + 1.001 * (members[scores.index[:1]] - center)
+        expected = min(expected, 1.0 / (1.0 + size)) / 1.001**2
+        np.testing.assert_allclose(scorer.affinity(beyond).typicality, expected, rtol=1e-6)
+
+
+def test_an_outlier_among_the_members_of_a_small_cluster_is_atypical():
+    X, labels = make_blobs(141, 4, centers=3, random_state=0)
+    assert affinity(X, labels).typicality.min() > 0.01
+    X[0] *= 100.0
+    result = affinity(X, labels)
+    assert result.typicality[0] < 1e-4
+    assert (result.typicality[1:] > 0.01).all()
 
 
 def test_a_predicted_cluster_without_members_is_noise():
@@ -126,24 +136,3 @@ def test_a_refused_fit_keeps_the_previous_one(method, bad, error):
     np.testing.assert_array_equal(scorer.affinity(X).trust, expected)
     assert scorer.n_features_in_ == 2
     np.testing.assert_array_equal(scorer.labels_, labels)
-
-
-def test_labels_are_measured_in_the_space_of_the_pipeline_that_made_them():
-    X = load_wine().data
-    pipeline = make_pipeline(StandardScaler(), PCA(2), KMeans(3, n_init=5, random_state=0))
-    first = trust(X, clusterer=pipeline, n_resamples=4)
-    second = trust(X, first.label, clusterer=pipeline, n_resamples=4)
-    for name in ("trust", "rival", "affinity", "typicality"):
-        np.testing.assert_array_equal(getattr(second, name), getattr(first, name), err_msg=name)
-
-
-def test_labels_of_a_mixed_frame_pass_through_the_pipeline():
-    X, labels = make_blobs(90, 2, centers=3, random_state=0)
-    frame = pd.DataFrame(X, columns=["a", "b"]).assign(kind=np.array(["x", "y", "z"])[labels])
-    columns = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["kind"]))
-    pipeline = make_pipeline(columns, KMeans(3, n_init=1, random_state=0))
-    names = np.array(["red", "green", "blue"])[labels]
-    result = trust(frame, names, clusterer=pipeline, n_resamples=3)
-    assert result.classes.tolist() == ["blue", "green", "red"]
-    np.testing.assert_array_equal(result.label, names)
-    assert result.replication > 0.9

@@ -48,8 +48,8 @@ class TestSpan:
         sites[:, 0] += 1e8
         X[:, 0] += 1e8
         embedding = LinearEmbedding.of_sites(sites)
-        expected, found = embedding.locate(X), embedding.locate(sp.csr_array(X))
-        np.testing.assert_allclose(found.residual, expected.residual, rtol=1e-6)
+        expected, actual = embedding.locate(X), embedding.locate(sp.csr_array(X))
+        np.testing.assert_allclose(actual.residual, expected.residual, rtol=1e-6)
 
     def test_entries_stored_twice_are_added(self, rng):
         X = sp.random(40, 60, density=0.1, random_state=1, format="csr")
@@ -150,8 +150,8 @@ class TestWithin:
         X = np.hstack([table] * 400) if wide else table
         last_bit = 1e6 * (1 + np.finfo(dtype).eps * (CODES[:, None] % 2 + rng.integers(0, 2, size=(N, 1))))
         constant = np.column_stack([last_bit, np.full(N, 0.1), np.zeros(N)])
-        found = within(np.hstack([X, constant]).astype(dtype))
-        np.testing.assert_allclose(found.affinity, within(X.astype(dtype)).affinity, atol=0.05)
+        actual = within(np.hstack([X, constant]).astype(dtype))
+        np.testing.assert_allclose(actual.affinity, within(X.astype(dtype)).affinity, atol=0.05)
 
     def test_columns_of_tiny_variance_are_columns_like_others(self, table, rng):
         noise = rng.normal(size=(N, 3))
@@ -161,9 +161,9 @@ class TestWithin:
     def test_columns_that_vary_only_between_clusters(self, table):
         """They count with their variance over all points, so that nothing is infinitely important."""
         for column in (CODES, 0.1 * CODES, CODES * (1 + np.finfo(float).eps * (np.arange(N) % 3))):
-            found = covariance(np.column_stack([table, column]))
-            np.testing.assert_allclose(found[5, 5], np.var(column), rtol=1e-6)
-            np.testing.assert_allclose(found[5, :5], 0.0, atol=1e-9)
+            actual = covariance(np.column_stack([table, column]))
+            np.testing.assert_allclose(actual[5, 5], np.var(column), rtol=1e-6)
+            np.testing.assert_allclose(actual[5, :5], 0.0, atol=1e-9)
 
     def test_dependent_columns_count_once(self, table):
         """Sums and copies of columns add no direction; only the shrinkage is a little different."""
@@ -263,11 +263,11 @@ class TestCosine:
         rows = X.copy()
         rows[5] = 0.0
         scorer = AffinityScorer(influence="cosine").fit(X, LABELS)
-        found = scorer.affinity(rows)
+        actual = scorer.affinity(rows)
         np.testing.assert_allclose(
-            found.frame(details=True)["distance"][5], np.linalg.norm(scorer.cluster_centers_, axis=1).min(), atol=1e-12
+            actual.frame(details=True)["distance"][5], np.linalg.norm(scorer.cluster_centers_, axis=1).min(), atol=1e-12
         )
-        assert np.isfinite(found.affinity).all()
+        assert np.isfinite(actual.affinity).all()
 
     def test_single_precision_stays_so_and_rows_do_not_depend_on_each_other(self):
         rows = X.astype(np.float32)

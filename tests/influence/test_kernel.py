@@ -201,10 +201,10 @@ def test_named_approximations_approach_the_kernel(data, name, layout):
     X, codes, _ = data
     kernel, params, _ = APPROXIMATIONS[name]
     embedding = features(layout(X), codes, Kernel(kernel, **params, approximation=name))
-    found = embedding.transformer.transform(layout(X))
-    found = found.toarray() if sp.issparse(found) else found
+    actual = embedding.transformer.transform(layout(X))
+    actual = actual.toarray() if sp.issparse(actual) else actual
     K = pairwise_kernels(X, metric=kernel, **params)
-    assert np.abs(found @ found.T - K).mean() < 0.05 * np.abs(K).max()
+    assert np.abs(actual @ actual.T - K).mean() < 0.05 * np.abs(K).max()
     expected = site_distances(embedded(X, codes, 4, kernel, params))
     assert np.abs(site_distances(embedding) - expected).max() < 0.15 * expected.max()
 

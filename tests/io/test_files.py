@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from allegiance.io import TableError, check_writable, replacing, write_whole
+from allegiance.io import TableError
+from allegiance.io.files import check_writable, replacing, write_whole
 
 
 def test_many_threads_may_write_one_file(tmp_path):

@@ -142,7 +142,7 @@ def test_messy_tables_become_features_without_an_option(tmp_path, name):
     plan = propose(table)
     plan.raise_problems()
     assert (plan.ids, plan.names) == (ids, names)
-    assert output in " ".join([*plan.describe(), *table.notes])
+    assert output in " ".join([*plan.describe(), *map(str, table.findings)])
     matrix = plan.matrix(table)
     assert np.isfinite(matrix).all()
     assert matrix.shape == (table.n_rows, len(names))
@@ -185,7 +185,7 @@ def test_an_encoding_is_detected_beyond_the_head_of_the_file(tmp_path):
     (tmp_path / "table.csv").write_bytes(content.encode("cp1252"))
     table = open_table(tmp_path / "table.csv")
     assert propose(table).names == ("a", "kind=bitter", "kind=süß")
-    assert "cp1252" in " ".join(table.notes)
+    assert "cp1252" in " ".join(map(str, table.findings))
     with pytest.raises(TableError, match="not utf-8 text"):
         open_table(tmp_path / "table.csv", encoding="utf-8").profile()
 

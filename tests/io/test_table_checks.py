@@ -114,10 +114,24 @@ def test_totals_and_means_are_left_out_if_their_numbers_prove_them(tmp_path, row
     assert all(str(one).endswith("(to undo: --keep-rows all)") for one in findings)
 
 
+def test_a_row_of_means_without_a_name_is_left_out(tmp_path, rows):
+    ages = np.random.default_rng(1).normal(40, 9, N).round(1)
+    table = pd.DataFrame([row[1:3] for row in rows], columns=["height", "weight"]).astype(float).assign(age=ages)
+    with_means = pd.concat([table, table.mean().round(2).to_frame().T])
+    with_means.to_csv(tmp_path / "t.csv", index=False)
+    plan = propose(tmp_path / "t.csv")
+    assert (plan.n_rows, [one.text for one in plan.findings]) == (N, [f"Left out 1 row (means): line {N + 2}."])
+    nearly = pd.concat([table, table.mean().to_frame().T.assign(age=5.5)])
+    nearly.to_csv(tmp_path / "t.csv", index=False)
+    assert not propose(tmp_path / "t.csv").findings
+
+
 @pytest.mark.parametrize(
     ("value", "column", "is_flagged"),
     [
         ("-1", "count", True),
+        ("-1", "price", True),
+        ("0", "fee", False),
         ("0", "height", True),
         ("0", "count", False),
         ("-1", "height", True),
@@ -129,6 +143,8 @@ def test_numbers_that_may_mean_missing_are_flagged_and_kept(tmp_path, rows, valu
     frame = pd.DataFrame([row[1:3] for row in rows], columns=["height", "weight"])
     frame["count"], frame["change"] = rng.integers(0, 60, N), rng.integers(-9, 10, N)
     frame["height"] = frame["height"].astype(float).round().astype(int)
+    frame["price"] = rng.gamma(2.0, size=N).round(2) + 0.01
+    frame["fee"] = np.where(rng.random(N) < 0.8, 0.0, 15 + rng.random(N).round(2))
     frame.loc[::6, column] = int(value)
     frame.to_csv(tmp_path / "t.csv", index=False)
     plan = propose(tmp_path / "t.csv")
@@ -137,7 +153,7 @@ def test_numbers_that_may_mean_missing_are_flagged_and_kept(tmp_path, rows, valu
     assert [(one.columns, one.level) for one in flags] == ([((column,), "warning")] if is_flagged else [])
     if is_flagged and not is_certain:
         assert flags[0].remedy == f'--missing "{column}={value}"'
-        assert propose(tmp_path / "t.csv", missing={column: [int(value)]}).findings[0].level == "note"
+        assert "warning" not in {one.level for one in propose(tmp_path / "t.csv", missing={column: [value]}).findings}
     assert sum(one.n_missing for one in plan.columns) == (20 if is_certain else 0)
 
 
@@ -235,6 +251,24 @@ def test_identifiers_and_counters_are_not_features(tmp_path, rows):
     assert propose(tmp_path / "t.csv").ids == ()
 
 
+def test_a_name_identifies_rows_better_than_their_number(tmp_path, rows):
+    frame = pd.DataFrame([row[1:3] for row in rows], columns=["height", "weight"])
+    frame.insert(0, "rownames", np.arange(1, N + 1))
+    frame["tweet"] = [f"{'a long text ' * 8}{i}" for i in range(N)]
+    assert propose(frame).ids == ("rownames",)
+    frame["name"] = [f"person {i}" for i in range(N)]
+    assert (propose(frame).ids, propose(frame).used) == (("name",), ("height", "weight"))
+
+
+def test_words_within_names_are_neither_codes_nor_ids(tmp_path, rows):
+    counts = np.arange(N) % 12 + 1
+    frame = pd.DataFrame({"height": [float(row[1]) for row in rows], "capacity": counts, "MPG.city": counts * 2 % 23})
+    frame["unitid"], frame["humid"] = np.repeat(np.arange(N // 2) * 97 + 5_000, 2), np.repeat(np.arange(N // 2) % 57, 2)
+    plan = propose(frame)
+    assert plan.used == ("height", "capacity", "MPG.city", "humid")
+    assert not [one for one in plan.findings if one.kind == "codes"]
+
+
 def test_yes_or_blank_columns_are_binary(tmp_path, rows):
     lines = [
         [*HEADER, "garden", "lift"],
@@ -327,7 +361,7 @@ def test_files_named_twice_and_hidden_folders_are_read_once(tmp_path, rows):
     path = write(tmp_path / "a.csv", [HEADER, *rows])
     table = open_table([path, str(path)])
     assert table.profile().n_rows == N
-    assert "more than once" in table.notes[0]
+    assert "more than once" in str(table.findings[0])
     (tmp_path / ".ipynb_checkpoints").mkdir()
     write(tmp_path / ".ipynb_checkpoints" / "a-checkpoint.csv", [HEADER, *rows])
     assert open_table(tmp_path).profile().n_rows == N

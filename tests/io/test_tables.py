@@ -229,7 +229,7 @@ def test_several_files_are_read_as_one(tmp_path):
     # Most files have b, so that it is missing from one; c, which only one has, is ignored.
     files = open_table(tmp_path / "part-*.csv")
     assert (files.columns, files.read()["a"].to_pylist()) == (["a"], [1.0, 2.0, 2.5, 1.0])
-    assert any("Ignored 'c'" in note for note in files.notes)
+    assert any("Ignored 'c'" in finding.text for finding in files.findings)
     with pytest.raises(TableError, match=r"part-3.csv has no column 'b', but other files have"):
         propose(files)
     assert propose(files, drop="b").used == ("a",)
@@ -404,7 +404,7 @@ def test_sheets_of_a_workbook(tmp_path):
         "mixed": ["1", "x", "2.5"],
     }
     for word in ("'customers'", "'notes', 'nothing'", "Customers 2024"):
-        assert word in " ".join(table.notes)
+        assert word in " ".join(map(str, table.findings))
     assert open_table(path, sheet="notes").columns == ["see the other sheet"]
     for name, message in (("othr", r"'othr'.*'notes', 'customers', 'nothing'"), ("nothing", "'nothing' is empty")):
         with pytest.raises(TableError, match=message):

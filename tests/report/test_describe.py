@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from allegiance import affinity
 from allegiance.io import propose
 from allegiance.report import center_descriptions, cluster_descriptions
-from allegiance.report._describe import cluster_traits, describe, profile_columns
+from allegiance.report._describe import cluster_traits, describe, name_by_words, profile_columns
 from allegiance.report._inputs import Column, check_features
 from allegiance.report._points import NeighborFinder
 
@@ -44,7 +44,39 @@ def test_categories_are_compared_by_their_shares():
     levels = np.repeat([0, 1, 0, 1, -1], [88, 12, 43, 47, 10])
     (trait,), (other,) = traits_of([Column("plan", "category", levels, ("m", "y"))], np.repeat([0, 1], 100), 2)
     assert (trait.level, trait.inside, trait.outside) == (0, 0.88, 0.43)  # Shares count blanks.
-    assert (other.level, other.inside, other.outside) == (0, 0.43, 0.88)
+    # A frequent category says more than a rare one.
+    assert (other.level, other.inside, other.outside) == (1, 0.47, 0.12)
+
+
+def test_details_show_differences_and_nothing_else():
+    codes = np.repeat([0, 1], 100)
+    longitude = 16.08 + 0.012 * codes + 0.004 * np.tile([-1.0, 1.0], 100)
+    columns = [
+        Column("lon", "number", longitude),
+        Column("country", "category", np.where(np.arange(200) == 150, 1, 0), ("USA", "Guam")),
+        Column("plan", "category", np.where(codes == 1, np.arange(200) % 4, 4), ("a", "b", "c", "d", "e")),
+    ]
+    details = [one.details for one in describe(columns, traits_of(columns, codes, 2))]
+    assert details[0] == "low lon (16.080, others 16.092), plan=e (100%, others 0%), country=USA (100%, others 99%)"
+    assert details[1].startswith("high lon (16.092, others 16.080), less often plan=e (0%, others 100%)")
+    many = np.repeat(np.arange(2), 1000)
+    rare = Column("country", "category", (np.arange(2000) == 1500).astype(int), ("USA", "Guam"))
+    assert [one.details for one in describe([rare], traits_of([rare], many, 2))] == ["", ""]
+
+
+def test_names_are_clear_without_the_table():
+    answers = ("Agree", "Disagree")
+    columns = [
+        Column("plan", "category", PAIR, ("basic", "pro")),
+        Column("gender", "category", 1 - PAIR, ("1", "2")),
+        Column("Q1", "category", np.where(np.arange(100) % 9 == 0, 0, PAIR), answers),
+        Column("Q2", "category", np.where(np.arange(100) % 5 == 0, 0, PAIR), answers),
+    ]
+    assert names_of(columns[:2], PAIR, 2) == ["basic", "pro"]
+    assert names_of(columns[1:2], PAIR, 2) == ["gender 2", "gender 1"]
+    assert names_of(columns[2:], PAIR, 2) == ["Q1 Agree, Q2 Agree", "Q1 Disagree, Q2 Disagree"]
+    texts = ["a visualization, many visualizations of charts"] * 50 + ["how to train a network"] * 50
+    assert name_by_words(texts, PAIR, 2) == ["charts, visualization", "network, train"]
 
 
 def test_missing_values_are_left_out_and_the_unit_does_not_matter(rng):

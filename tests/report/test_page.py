@@ -455,6 +455,9 @@ def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
     order = [page.text.index(text) for text in places]
     assert order == sorted(order)
     assert "Drivers" not in page_of(result, X, data=table, drivers=False).text
+    # The columns of an array have no names, but those of the table do.
+    unnamed = page_of(affinity(X, result.label), X, data=table, ids="customer").text
+    assert ("revenue" in unnamed.partition("Strongest: ")[2][:40], "x0" in unnamed) == (True, False)
 
 
 def test_the_heat_map_has_means_and_shares_in_the_order_of_the_drivers(customers):

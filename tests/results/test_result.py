@@ -95,6 +95,8 @@ class TestDefinitions:
         for row in range(0, 240, 7):
             mine = result.label == result.label[row]
             as_far = (distance[mine] >= distance[row]).sum()
+            if as_far == 1:  # the farthest member, whose value is smaller: see tests/fitting
+                continue
             expected = np.nan if str(result.label[row]) == "-1" else (1 + as_far) / (1 + mine.sum())
             np.testing.assert_allclose(result.typicality[row], expected)
 

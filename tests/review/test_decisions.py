@@ -162,7 +162,7 @@ def test_a_file_that_is_not_a_log_of_these_labels_is_refused(content, message, t
         assert path.read_text() == content + end
 
 
-@pytest.mark.parametrize("change", ["delete", "replace", "truncate"])
+@pytest.mark.parametrize("change", ["truncate", *([] if os.name == "nt" else ["delete", "replace"])])
 def test_a_log_that_changes_under_the_server_is_an_error(change, log):
     log.decide(1, "keep")
     log.decide(3, "keep")

@@ -4,6 +4,7 @@ import base64
 import http.client
 import io
 import json
+import os
 import re
 import socket
 import subprocess
@@ -284,7 +285,7 @@ def test_it_listens_on_this_machine_only_and_ends(serving):
     waiting.join(5)
     assert not waiting.is_alive()
     assert "closed" in review._repr_html_()
-    with pytest.raises(OSError, match="refused"):
+    with pytest.raises(OSError, match=r"refused|timed out"):
         socket.create_connection(("127.0.0.1", review.port), timeout=2)
 
 
@@ -327,11 +328,12 @@ def test_the_token_is_not_in_the_command_line_of_the_browser(serving, monkeypatc
     assert review.token not in address
     path = Path(url2pathname(urlsplit(address).path))
     assert review.url in path.read_text(encoding="utf-8")
-    assert path.parent.stat().st_mode & 0o077 == 0
+    assert os.name == "nt" or path.parent.stat().st_mode & 0o077 == 0
     review.close()
     assert not path.exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps open files")
 def test_a_log_that_was_deleted_is_an_error(client):
     Path(client.review.path).unlink()
     status, _, content = client.ask("POST", "/decide", {"row": 1, "decision": "keep"})

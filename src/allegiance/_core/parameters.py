@@ -26,7 +26,7 @@ class Parameters:
         Parameters._by_name[cls.__name__] = cls
 
     @staticmethod
-    def named(name: str) -> type[Parameters]:
+    def class_named(name: str) -> type[Parameters]:
         """Return the class of parameter objects with this name, for saved files; KeyError if there is none."""
         return Parameters._by_name[name]
 
@@ -165,8 +165,8 @@ class Lazy(Generic[Value]):
     @classmethod
     def known(cls, value: Value) -> Lazy[Value]:
         """Return a lazy parameter with a known value."""
-        lazy = cls(lambda: value)
-        _ = lazy.value
+        lazy: Lazy[Value] = cls.__new__(cls)
+        lazy._compute, lazy._value = None, value
         return lazy
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 #: Seconds between two lines if there is no terminal, as in a job log.
 _LOG_SECONDS = 30.0
 #: Number of running jobs that show progress.
-_watched = 0
+_n_watched = 0
 
 #: A function to call with the number of items just finished.
 Advance = Callable[[int], None]
@@ -87,20 +87,20 @@ def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points
 
 def remark(text: str) -> bool:
     """Print a remark on long work if progress is shown, and return whether it is."""
-    if _watched:
+    if _n_watched:
         print(text, file=sys.stderr, flush=True)
-    return _watched > 0
+    return _n_watched > 0
 
 
 @contextmanager
 def show_remarks() -> Iterator[None]:
     """Print the remarks on long work made inside the block."""
-    global _watched  # noqa: PLW0603
-    _watched += 1
+    global _n_watched  # noqa: PLW0603
+    _n_watched += 1
     try:
         yield
     finally:
-        _watched -= 1
+        _n_watched -= 1
 
 
 def in_notebook() -> bool:

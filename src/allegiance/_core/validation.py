@@ -287,9 +287,9 @@ def _check_size(name: str, size: float, smallest: float = 0.0) -> None:
         )
 
 
-def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
     """Raise unless ``value`` is one of ``choices``."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
 

@@ -235,10 +235,10 @@ def resolution_curve(
         curve.frame()
     """
     _check_anndata(adata, "resolution_curve")
-    made_by = Leiden(**_neighbor_settings(adata)) if clusterer is None else clusterer
+    clusterer = Leiden(**_neighbor_settings(adata)) if clusterer is None else clusterer
     rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
     settings = {"n_references": n_references, "n_jobs": 1} | settings
-    return stability_curve(rows, made_by, resolutions, param="resolution", **settings)
+    return stability_curve(rows, clusterer, resolutions, param="resolution", **settings)
 
 
 def split_and_merged(
@@ -279,13 +279,13 @@ def split_and_merged(
     """
     _check_anndata(adata, "split_and_merged")
     codes, names = _find_groups(adata, groupby)
-    made_by = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
-    if made_by is None:
+    clusterer = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
+    if clusterer is None:
         raise ValueError(
             f"uns does not record the clusterer of the labels {groupby!r}. Pass clusterer=, such as Leiden(0.5)."
         )
     rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
-    table = applications.split_and_merged(rows, codes, made_by, **{"n_jobs": 1, **settings})
+    table = applications.split_and_merged(rows, codes, clusterer, **{"n_jobs": 1, **settings})
     table["partner"] = ["" if code == "" else names[int(code)] for code in table["partner"]]
     return table.assign(cluster=names[table["cluster"]])
 
@@ -306,9 +306,9 @@ def _score(
     """Score the cells; return the result, the categories, and the parameters of the run."""
     rows, name = _find_matrix(adata, use_rep, layer, n_pcs)
     codes, names = _find_groups(adata, groupby)
-    made_by = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
+    clusterer = recorded_clusterer(adata, groupby) if clusterer is None else clusterer
     batches = None if batch_key is None else _find_batches(adata, batch_key)
-    calibration = Calibration(n_resamples, clusterer=made_by, groups=batches)
+    calibration = Calibration(n_resamples, clusterer=clusterer, groups=batches)
     scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
     scores = scorer.fit_affinity(rows, codes)
     label = np.where(scores._noise, _NOISE, names[np.maximum(codes, 0)])
@@ -325,7 +325,7 @@ def _score(
         "n_columns": rows.shape[1],
         "n_resamples": n_resamples,
         "batch_key": batch_key,
-        "clusterer": "stand-in" if made_by is None else made_by,
+        "clusterer": "stand-in" if clusterer is None else clusterer,
         "seed": scores._measurement.seed,
     }
     del parameters["calibration"]
@@ -356,17 +356,17 @@ def recorded_clusterer(adata: Any, groupby: str) -> Any:
 
         al.recorded_clusterer(adata, "leiden")
     """
-    resolution = recorded(adata, groupby, "resolution")
+    resolution = read_record(adata, groupby, "resolution")
     if resolution is None or find_spec("igraph") is None:
         return None
-    n_iterations = recorded(adata, groupby, "n_iterations")
+    n_iterations = read_record(adata, groupby, "n_iterations")
     settings = {"resolution": resolution, **_neighbor_settings(adata)}
     return Louvain(**settings) if n_iterations is None else Leiden(n_iterations=n_iterations, **settings)
 
 
 def _neighbor_settings(adata: Any) -> dict[str, Any]:
     """Return the parameters of scanpy's neighbor graph, as far as they are recorded."""
-    settings = {name: recorded(adata, "neighbors", name) for name in ("n_neighbors", "metric")}
+    settings = {name: read_record(adata, "neighbors", name) for name in ("n_neighbors", "metric")}
     return {name: value for name, value in settings.items() if value is not None}
 
 
@@ -485,9 +485,9 @@ def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int 
     if layer is not None and use_rep is not None:
         raise ValueError(f"pass use_rep={use_rep!r} or layer={layer!r}, not both: they name the matrix to use.")
     if use_rep is None and layer is None:
-        used = recorded(adata, "neighbors", "use_rep")
+        used = read_record(adata, "neighbors", "use_rep")
         use_rep = used if used in adata.obsm else _PCA if _PCA in adata.obsm else "X"
-        n_pcs = recorded(adata, "neighbors", "n_pcs") if n_pcs is None and use_rep == _PCA else n_pcs
+        n_pcs = read_record(adata, "neighbors", "n_pcs") if n_pcs is None and use_rep == _PCA else n_pcs
     if layer is not None:
         name, values = f"layers[{layer!r}]", _entry(adata.layers, layer, "layer", "adata.layers")
     elif use_rep == "X":
@@ -503,7 +503,7 @@ def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int 
     return values[:, :n_pcs], name
 
 
-def recorded(adata: Any, key: str, name: str) -> Any:
+def read_record(adata: Any, key: str, name: str) -> Any:
     """Return a parameter of ``uns[key]["params"]``, which old files hold as an array of one; None if it is missing."""
     record = adata.uns.get(key, {})
     params = record.get("params", {}) if hasattr(record, "get") else {}

@@ -28,8 +28,8 @@ from allegiance._core.validation import (
 )
 from allegiance._scorer import AffinityScorer
 from allegiance.clusterers import best_kmeans, warn_if_empty
-from allegiance.fitting import Fitted, nearest_sites
-from allegiance.influence import LinearEmbedding, PowerDiagram
+from allegiance.fitting import Fitted
+from allegiance.influence import LinearEmbedding, PowerDiagram, nearest_sites
 
 #: One random stream per purpose.
 _SEEDS, _SAMPLE, _STARTS = range(3)
@@ -100,12 +100,8 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
     n_init
         Number of k-means starts on the sample: the first from the initial centers, the others from new centers drawn
         from the sample. The start with the lowest inertia on the sample wins.
-    n_jobs
-        Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
-    random_state
-        Seed, generator, or None for a new seed at each fit.
-    verbose
-        Whether to show progress on standard error, or a callback for progress snapshots.
+    n_jobs, random_state, verbose
+        As in :class:`AffinityScorer`, but each fit has a new seed by default.
 
     Attributes
     ----------
@@ -162,15 +158,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ActiveKMeans:
-        """Find the clusters by k-means on a sample of stable and unstable points.
-
-        Parameters
-        ----------
-        X
-            (n, d) data: array, sparse matrix or frame.
-        y
-            Ignored.
-        """
+        """Find the clusters of X (n, d), dense or sparse, by k-means on a sample of stable and unstable points."""
         self._forget()
         k, n_init = check_count(self.n_clusters, "n_clusters"), check_count(self.n_init, "n_init")
         fraction = self.stable_fraction

@@ -148,13 +148,7 @@ class ClusteringComparison(CardMixin):
         """Return the compared clusterings with one row per point, in input order.
 
         Columns are ``label_<name>``, ``trust_<name>`` and ``verdict_<name>`` for each candidate, then ``best`` and
-        ``n_firm``.
-
-        Parameters
-        ----------
-        like
-            A frame whose library, and for pandas whose index, to use. By default the X that was scored, or pandas if
-            X was not a frame.
+        ``n_firm``. ``like`` is as in :meth:`allegiance.AffinityResult.frame`.
         """
         columns: dict[str, AnyArray] = {}
         for name, result in self.results.items():
@@ -354,10 +348,7 @@ def validate_consensus(
         :class:`ConsensusClustering`: labels (n,), clusterers, or functions from X to labels.
     consensus
         The consensus: labels (n,), a clusterer, or a function.
-    scorer
-        The scorer to use, with calibration and without an estimator or centers. By default
-        ``AffinityScorer(influence="within", calibration=20)``.
-    verbose
+    scorer, verbose
         As in :func:`compare_clusterings`.
 
     Returns
@@ -421,9 +412,8 @@ def _score_all(
         # The notes of the comparison repeat it with the candidate's name.
         warnings.filterwarnings("ignore", message="None of the built-in clusterers")
         for name, candidate in candidates.items():
-            clusters_itself = (hasattr(candidate, "fit") or callable(candidate)) and not isinstance(candidate, type)
             try:
-                if clusters_itself:
+                if hasattr(candidate, "fit") or callable(candidate):
                     results[name] = clone(checked).set_params(estimator=candidate).fit_affinity(X)
                 else:
                     results[name] = clone(checked).fit_affinity(X, candidate)

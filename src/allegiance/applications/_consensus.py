@@ -16,7 +16,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, stream
+from allegiance._core.parallel import effective_threads, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import (
     AnyArray,
@@ -31,6 +31,7 @@ from allegiance._core.validation import (
     is_sparse,
 )
 from allegiance.calibration import as_clusterer
+from allegiance.clusterers import best_kmeans
 from allegiance.fitting import cluster
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
 
@@ -69,14 +70,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     kernel
         "rbf", "laplacian", a function k(X, Y) -> (n, m), positive and positive definite, or ``Kernel`` with
         parameters. By default gamma comes from the median distance between points, as in
-        :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
-        approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
-    random_state
-        Seed, generator, or None for a new seed at each fit. Your own clusterers keep their seeds.
-    n_jobs
-        Threads for distances and kernel values; None or -1 for all cores. The result does not depend on it.
-    verbose
-        Whether to show progress on standard error, or a callback for progress snapshots.
+        :func:`allegiance.metrics.lift_emd`. The exact kernel computes n² values, in blocks. With an approximation, as
+        in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
+    random_state, n_jobs, verbose
+        As in :class:`AffinityScorer`, but each fit has a new seed by default. Your own clusterers keep their seeds.
 
     Attributes
     ----------
@@ -139,15 +136,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ConsensusClustering:
-        """Collect the clusterings of X and find their consensus.
-
-        Parameters
-        ----------
-        X
-            (n, d) array, sparse matrix or frame.
-        y
-            Ignored.
-        """
+        """Collect the clusterings of X (n, d), dense or sparse, and find their consensus."""
         check_choice(self.method, "method", METHODS)
         n_clusters = check_count(self.n_clusters, "n_clusters")
         threads, seed = effective_threads(check_jobs(self.n_jobs)), resolve_seed(self.random_state)
@@ -278,11 +267,7 @@ def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng
     values, vectors = np.linalg.eigh(gram)
     positive = values > _ROUNDING * gram.shape[0] * values[-1]
     positions = vectors[:, positive] * np.sqrt(values[positive])
-    kmeans = KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31)))
-    with on_one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the groups are counted afterwards
-        labels = kmeans.fit(positions, sample_weight=weights).labels_
-    return np.unique(labels, return_inverse=True)[1]
+    return np.unique(best_kmeans(positions, n_clusters, 10, rng, weights=weights).labels_, return_inverse=True)[1]
 
 
 def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) -> IntArray:

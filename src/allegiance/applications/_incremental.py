@@ -41,21 +41,21 @@ _LEAST_GAIN = 1e-9
 class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     """Cluster a stream of batches: absorb stable points into centroids and counts; the remaining points wait.
 
-    Each batch goes through three steps. First, if giving one cluster up and founding another among the current rows
-    lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
-    owner is also the nearest centroid, and they are no farther from it than four times the root mean square distance.
-    Finally all rows that wait are examined again, with the new centroids. Rows are kept only while they wait.
-    Territory is measured again once a centroid has moved by 3% of that distance, or a row lies outside all before it.
+    Rows wait until there are ``init_size`` of them, with ``n_clusters`` distinct rows. K-means on these rows gives the
+    first centroids. From then on, each batch goes through three steps:
 
-    *Start*: rows wait until there are ``init_size`` of them, ``n_clusters`` distinct ones among them. Then k-means on
-    all that wait gives the first centroids, with counts of zero.
+    1. *Birth*. If moving one cluster to some of the current rows lowers the k-means objective, it is moved.
+    2. *Absorption*. A row is absorbed if it is stable, its owner is the nearest centroid, and its distance from that
+       centroid is at most four times the root mean square distance.
+    3. *Second look*. All waiting rows are examined again, with the new centroids.
 
-    *Birth*: the objective is the sum of squared distances of all points, absorbed or current, from their centroids. One
-    step of single-swap local search gives the points of one cluster to the nearest other one, and founds a cluster at
-    the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws seeds.
-    The step is taken only if the objective falls. A cluster that is empty, or whose points another can take over at
-    little cost, thus moves to rows that are far from all centroids. Its label then means something else, which
-    ``n_births_`` shows.
+    Only waiting rows are stored. Territory is measured again once a centroid has moved by 3% of the root mean square
+    distance, or a row lies outside the range of all earlier rows.
+
+    A birth is one step of single-swap local search. The points of one cluster go to the nearest other cluster, and a
+    new cluster starts at the mean of the rows that are closer to a random founder, chosen as in k-means++, than to any
+    centroid. So empty or redundant clusters move to rows that are far from all centroids. The label of a moved cluster
+    changes its meaning; ``n_births_`` counts these moves.
 
     Parameters
     ----------
@@ -67,12 +67,8 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         Maximum number of waiting rows; None for no limit. The surplus is absorbed into the nearest clusters, rows
         within the distance above first, and among them those with the largest affinity first; ``n_forced_`` counts
         them. The limit applies once there are clusters.
-    n_jobs
-        Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
-    random_state
-        Seed, generator, or None for a new seed for each stream.
-    verbose
-        Whether to show progress on standard error, or a callback for progress snapshots.
+    n_jobs, random_state, verbose
+        As in :class:`AffinityScorer`, but each stream has a new seed by default.
 
     Attributes
     ----------
@@ -136,16 +132,9 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         self.verbose = verbose
 
     def partial_fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
-        """Take the next batch of the stream.
+        """Take the next batch X (m, d) of the stream; if this fails, the model is unchanged.
 
-        If this fails, the model is unchanged.
-
-        Parameters
-        ----------
-        X
-            (m, d) rows, one or more: array, sparse matrix or frame. Sparse rows are made dense, batch by batch.
-        y
-            Ignored.
+        Sparse rows are made dense, batch by batch.
         """
         fresh = not hasattr(self, "_state")
         rules = self._rules(resolve_seed(self.random_state) if fresh else self._seed)
@@ -155,28 +144,20 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
-        """Start again with X as the only batch, and assign all waiting rows.
-
-        Parameters
-        ----------
-        X
-            (n, d) data: array, sparse matrix or frame.
-        y
-            Ignored.
-        """
+        """Start again with X (n, d) as the only batch, and assign all waiting rows."""
         self._forget("_state", "_seed")
         rules = self._rules(resolve_seed(self.random_state))
         rows = dense(check_rows(self, X, reset=True))
-        self._publish(StreamState(rows[:0].copy()).take(rows, rules).emptied(rules), rules)
+        self._publish(StreamState(rows[:0].copy()).take(rows, rules).absorb_pending(rules), rules)
         self.labels_ = self._nearest().assign(rows)[0].astype(np.int32)
         return self
 
     def finalize(self) -> IncrementalKMeans:
-        """Absorb every row that waits into the nearest cluster. The stream may go on afterwards."""
+        """Absorb all waiting rows into their nearest clusters. The stream can continue afterwards."""
         if not hasattr(self, "_state"):
             raise NotFittedError(f"This {type(self).__name__} has received no rows yet: call partial_fit first.")
         rules = self._rules(self._seed)
-        self._publish(self._state.emptied(rules), rules)
+        self._publish(self._state.absorb_pending(rules), rules)
         return self
 
     def _publish(self, state: StreamState, rules: Rules) -> None:
@@ -236,7 +217,7 @@ class CentroidSnapshot:
 
     @staticmethod
     def latest(
-        snapshot: CentroidSnapshot | None, clusters: SummarizedClusters, rows: FloatArray, slack: float, rules: Rules
+        snapshot: CentroidSnapshot | None, clusters: ClusterSums, rows: FloatArray, slack: float, rules: Rules
     ) -> CentroidSnapshot:
         """Return the current snapshot of a stream, or a new one if a centroid moved too far or a row lies outside."""
         extremes = rows
@@ -273,7 +254,7 @@ class StreamState:
     """(m, d) waiting rows, in order of arrival."""
     stability: FloatArray | None = None
     """(m, 2) their largest affinities, and the indices of these centroids."""
-    clusters: SummarizedClusters | None = None
+    clusters: ClusterSums | None = None
     """None until there are enough rows."""
     snapshot: CentroidSnapshot | None = None
     n_iter: int = 0
@@ -287,13 +268,13 @@ class StreamState:
         """Process a batch (m, d): absorb its stable rows, then examine all waiting rows again."""
         state = replace(self, n_batches=self.n_batches + 1)
         if state.clusters is not None:
-            return state._resumed(batch, rules)
+            return state._absorb_stable(batch, rules)
         rows = np.vstack([self.pending, batch])
         if rows.shape[0] < rules.init_size or _n_distinct(rows) < rules.n_clusters:
             return replace(state, pending=rows)
-        return state._started(rows, rules)
+        return state._start_clusters(rows, rules)
 
-    def emptied(self, rules: Rules) -> StreamState:
+    def absorb_pending(self, rules: Rules) -> StreamState:
         """Absorb every waiting row into the nearest cluster."""
         state = self
         if state.clusters is None:
@@ -302,24 +283,24 @@ class StreamState:
                     f"n_clusters={rules.n_clusters} needs at least as many distinct points, but the n_samples="
                     f"{state.pending.shape[0]} rows of X so far have fewer: pass more rows, or lower n_clusters."
                 )
-            state = state._started(state.pending, rules)
+            state = state._start_clusters(state.pending, rules)
         assert state.clusters is not None
         codes, _ = NearestCenters.of(state.clusters.centers, rules.n_jobs).assign(state.pending)
         clusters = state.clusters.absorb(state.pending, codes)
         return replace(state, clusters=clusters, pending=state.pending[:0].copy(), stability=None)
 
-    def _started(self, rows: FloatArray, rules: Rules) -> StreamState:
+    def _start_clusters(self, rows: FloatArray, rules: Rules) -> StreamState:
         """Find the first clusters by k-means on ``rows``."""
         kmeans = best_kmeans(rows, rules.n_clusters, _N_INIT, stream(rules.seed, _START))
         centers = np.asarray(kmeans.cluster_centers_, dtype=np.float64)
-        clusters = SummarizedClusters(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
+        clusters = ClusterSums(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
         state = replace(self, pending=rows[:0].copy(), clusters=clusters, n_iter=int(kmeans.n_iter_))
-        return state._resumed(rows, rules)
+        return state._absorb_stable(rows, rules)
 
-    def _resumed(self, batch: FloatArray, rules: Rules) -> StreamState:
+    def _absorb_stable(self, batch: FloatArray, rules: Rules) -> StreamState:
         """Replace clusters where that pays, absorb the stable rows of the batch, then the stable waiting rows."""
         rows = np.vstack([self.pending, batch])
-        clusters, n_births = self._with_births(rows, stream(rules.seed, _FOUNDERS, self.n_batches))
+        clusters, n_births = self._move_clusters(rows, stream(rules.seed, _FOUNDERS, self.n_batches))
         squared = clusters.objective(rows) / (clusters.counts.sum() + rows.shape[0])
         slack, reach = _SLACK * np.sqrt(squared), REACH**2 * squared
         snapshot = CentroidSnapshot.latest(self.snapshot, clusters, rows, slack, rules)
@@ -346,20 +327,20 @@ class StreamState:
             n_forced=self.n_forced + int(forced.sum()),
         )
 
-    def _with_births(self, rows: FloatArray, rng: np.random.Generator) -> tuple[SummarizedClusters, int]:
+    def _move_clusters(self, rows: FloatArray, rng: np.random.Generator) -> tuple[ClusterSums, int]:
         """Replace clusters of the stream by new ones while that lowers the objective, each at most once."""
         clusters, births = self.clusters, 0
         assert clusters is not None
         for _ in range(clusters.counts.size):
-            reseated = clusters.reseated(rows, rng)
-            if reseated is None:
+            moved = clusters.move_cluster(rows, rng)
+            if moved is None:
                 break
-            clusters, births = reseated, births + 1
+            clusters, births = moved, births + 1
         return clusters, births
 
 
 def _examine(
-    rows: FloatArray, affinities: FloatArray, clusters: SummarizedClusters, reach: float, rules: Rules
+    rows: FloatArray, affinities: FloatArray, clusters: ClusterSums, reach: float, rules: Rules
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Return the nearest clusters of rows of a stream, squared distances to them, and which rows can be absorbed."""
     codes, squared = NearestCenters.of(clusters.centers, rules.n_jobs).assign(rows)
@@ -382,7 +363,7 @@ def _n_distinct(rows: FloatArray) -> int:
 
 
 @dataclass(frozen=True)
-class SummarizedClusters:
+class ClusterSums:
     """The k clusters of a stream as means and counts, without their points."""
 
     centers: FloatArray
@@ -392,7 +373,7 @@ class SummarizedClusters:
     inertia: float
     """Sum of the squared distances of all these points from the mean of their cluster."""
 
-    def absorb(self, rows: FloatArray, codes: IntArray) -> SummarizedClusters:
+    def absorb(self, rows: FloatArray, codes: IntArray) -> ClusterSums:
         """Absorb ``rows`` (m, d) of a stream into the clusters ``codes`` (m,). Means, counts and inertia stay exact."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         for i in np.unique(codes):
@@ -404,18 +385,18 @@ class SummarizedClusters:
             inertia += float(counts[i] * share * (away @ away))
             centers[i] += share * away
             counts[i] += group.shape[0]
-        return SummarizedClusters(centers, counts, inertia)
+        return ClusterSums(centers, counts, inertia)
 
     def objective(self, rows: FloatArray) -> float:
         """Return the objective of k-means over the points absorbed and ``rows`` (m, d), these at their nearest mean."""
         return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows)[1].sum())
 
-    def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarizedClusters | None:
+    def move_cluster(self, rows: FloatArray, rng: np.random.Generator) -> ClusterSums | None:
         """Move one cluster of a stream to the best of a few random founders if the objective falls; None if not."""
         swap = self._cheapest_swap(rows, rng) if self.counts.size > 1 and rows.size else None
         if swap is None:
             return None
-        changed = self._handed_over(*swap)
+        changed = self._hand_over(*swap)
         improved = changed.objective(rows) < (1.0 - _LEAST_GAIN) * self.objective(rows)
         return changed if improved else None
 
@@ -445,7 +426,7 @@ class SummarizedClusters:
         followers = away[founder, :m] < np.where(nearest == gone, second, first)[:m]
         return int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0)
 
-    def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarizedClusters:
+    def _hand_over(self, gone: int, heir: int, position: FloatArray) -> ClusterSums:
         """Move the points of one cluster of a stream to another, and start it again."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         total = counts[heir] + counts[gone]
@@ -454,5 +435,5 @@ class SummarizedClusters:
             inertia += float(counts[heir] * counts[gone] / total * (away @ away))
             centers[heir] += counts[gone] / total * away
         counts[heir], counts[gone] = total, 0
-        centers[gone] = founded_at
-        return SummarizedClusters(centers, counts, inertia)
+        centers[gone] = position
+        return ClusterSums(centers, counts, inertia)

@@ -151,7 +151,7 @@ class Audit:
             f"{number:,} {what}"
             for number, what in (
                 (self.n_random, "drawn at random"),
-                (self.n_least, "least trusted"),
+                (self.n_least, "chosen by review priority"),
                 (self.n_listed, "chosen by you"),
             )
             if number

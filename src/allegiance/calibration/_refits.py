@@ -18,9 +18,9 @@ from ._samples import Keys, mix
 
 
 def draw_subsamples(
-    keys: Keys, size: int, number: int, seed: int, groups: AnyArray | None = None
+    keys: Keys, size: int, numbers: range, seed: int, groups: AnyArray | None = None
 ) -> list[tuple[IntArray, int]]:
-    """Return the rows of each subsample, in the order of their hash, and a seed for the clusterer.
+    """Return the rows of each of the subsamples ``numbers``, in the order of their hash, and a seed for the clusterer.
 
     Each pair of subsamples comes from both ends of one random order, disjoint if they have at most half of the rows.
     Groups are ordered as a whole, by the sum of their keys: their names do not matter.
@@ -32,7 +32,7 @@ def draw_subsamples(
         group_keys = np.zeros(n_groups, np.uint64)
         np.add.at(group_keys, group, keys)
     subsamples = []
-    for i in range(number):
+    for i in numbers:
         salts = [mix(np.array([(seed * 1_000_003 + j + 1) & (2**64 - 1)], dtype=np.uint64)) for j in (i - i % 2, i)]
         order = np.argsort(mix(keys ^ salts[0]), kind="stable")
         lower, upper = size, keys.size - size

@@ -209,11 +209,12 @@ def replicate(
     summary = _Summary(codes, keys, seed, Extrapolation.of(size, m, total, is_density(clusterer, codes)))
     limit = int(np.clip(max_subsamples(clusterer, size, rows.shape[1]), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
     first = calibration.n_resamples or _MIN_SUBSAMPLES
-    subsamples = draw_subsamples(keys, size, calibration.n_resamples or limit, seed, groups)
-    clusterings = refit.run(subsamples[:first], threads, verbose)
+    subsamples = draw_subsamples(keys, size, range(first), seed, groups)
+    clusterings = refit.run(subsamples, threads, verbose)
     result = summary.of(clusterings, subsamples, clusterer)
     if calibration.n_resamples is None and (needed := min(result.n_needed(), limit)) > first:
-        clusterings += refit.run(subsamples[first:needed], threads, verbose)
+        subsamples += draw_subsamples(keys, size, range(first, needed), seed, groups)
+        clusterings += refit.run(subsamples[first:], threads, verbose)
         result = summary.of(clusterings, subsamples, clusterer)
     return result
 

@@ -29,6 +29,9 @@ _MAX_ROWS = 2 * SUBSAMPLE_ROWS
 _MAX_COLUMNS = 64
 #: Runs of k-means, of which the best is kept, and steps of the bisection for the resolution of Leiden.
 _KMEANS_RUNS, _RESOLUTION_STEPS = 5, 6
+#: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
+#: another clusterer's.
+_RERUNS = 8
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,13 @@ class StandIn:
     """Whether the user passed it."""
 
     def after(self, replication: Replication) -> StandIn:
-        """Return the same, judged by its replicates, too: runs of a randomized clusterer differ from each other.
+        """Return the same, judged by its replicates, too, if it is a stand-in: randomized runs differ from each other.
 
-        The labels may be a run of it if subsamples agree with them as much as with each other. For a clusterer that is
-        known, one subsample is enough: the labels may be its less frequent optimum.
+        The labels may be a run of it if subsamples agree with them as much as with each other.
         """
-        is_random = any(name.endswith("random_state") for name in self.clusterer.get_params())
-        with_labels = replication.shares.max() if self.is_known else replication.shares.mean()
-        return replace(self, reproduces=self.reproduces or bool(is_random and with_labels >= replication.kept.mean()))
+        is_random = not self.is_known and _is_random(self.clusterer)
+        agrees = replication.shares.mean() >= replication.kept.mean()
+        return replace(self, reproduces=self.reproduces or bool(is_random and agrees))
 
     @property
     def margin(self) -> float:
@@ -129,7 +131,12 @@ def refit_known(
         except Exception:  # replicates report what it raises
             return StandIn(clusterer, name, np.nan, True, is_known=True)
         choice = search.judge(_Candidate(name, clusterer, labels))[0]
-        return replace(choice, reproduces=choice.ari >= _REPRODUCED, is_known=True)
+        reproduces = choice.ari >= _REPRODUCED or (_is_random(clusterer) and search.may_be_run(clusterer))
+        return replace(choice, reproduces=reproduces, is_known=True)
+
+
+def _is_random(clusterer: Any) -> bool:
+    return any(name.endswith("random_state") for name in clusterer.get_params())
 
 
 class _Search:
@@ -346,6 +353,18 @@ class _Search:
         seeds = [name for name in parameters if name.rsplit("__", 1)[-1] == "random_state"]
         fitted.set_params(**{name: seed or 0 for name in seeds if seed is not None or parameters[name] is None})
         return fit_labels(fitted, self.few, self.weights)
+
+    def may_be_run(self, clusterer: Any) -> bool:
+        """Tell whether the user's labels resemble a run with another seed as such runs resemble each other.
+
+        They must have as many clusters as one of the runs, or a number in between, and be as close to one as all are.
+        """
+        from sklearn.metrics import adjusted_rand_score
+
+        runs = [self.own, *(self.labels(clusterer, seed) for seed in range(1, _RERUNS + 1))]
+        closest = [max(adjusted_rand_score(run, other) for other in runs[1:] if other is not run) for run in runs]
+        numbers = [np.unique(run).size for run in runs]
+        return min(numbers[1:]) <= numbers[0] <= max(numbers[1:]) and closest[0] >= min(closest[1:])
 
 
 def _best_count(score: Callable[[int], float], largest: int) -> int:

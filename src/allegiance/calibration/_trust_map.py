@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,7 @@ def calibrate(
     *,
     reach: FloatArray,
     clusterer: Any = None,
+    made_labels: bool = False,
     others: Sequence[tuple[str, Any]] = (),
     groups: AnyArray | None = None,
     weights: FloatArray | None = None,
@@ -148,8 +149,9 @@ def calibrate(
     """Fit the trust map to a sample of labeled points.
 
     ``rows`` (m, d) are as the user passed them, ``own_affinity`` and ``closeness`` (m,) scores, and ``reach`` (k,) the
-    distance of each cluster's farthest member. ``clusterer`` made the labels, if it is known and ``calibration`` has
-    none; ``others`` are additional stand-ins by name. The sample was drawn from ``n_total`` rows.
+    distance of each cluster's farthest member. ``clusterer`` is that of the labels, if it is known and ``calibration``
+    has none; ``made_labels`` means that one of its runs made them. ``others`` are additional stand-ins by name.
+    The sample was drawn from ``n_total`` rows.
     """
     from sklearn.utils.validation import has_fit_parameter
 
@@ -173,6 +175,8 @@ def calibrate(
     else:
         max_rows = 2 * subsample_size(known, codes, calibration)
         source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
+        if made_labels:
+            source = replace(source, reproduces=True)
     settings: dict[str, Any] = {
         "calibration": calibration, "seed": seed, "threads": threads, "verbose": verbose, "n_total": n_total,
         "keys": keys[order], "groups": groups, "weights": weights,
@@ -308,6 +312,8 @@ def _note(source: StandIn, result: Replication) -> str:
     index = f"(adjusted Rand index {source.ari:.2f})"
     if not source.is_known:
         origin = f", the stand-in that best reproduces your labels {index}."
+    elif source.reproduces and source.ari < 0.8:
+        origin = f", which depends on its random start: another run has an adjusted Rand index of {source.ari:.2f}."
     elif np.isfinite(source.ari):
         origin = f", which {'reproduces' if source.reproduces else 'does not reproduce'} the labels {index}."
     else:

@@ -43,7 +43,7 @@ _ARGUMENT = re.compile("`([a-z_]+)=([^`]*)`")
 _OPTIONS = {
     "force=True": "--if-exists replace", "dayfirst=True": "--dates dayfirst", "dayfirst=False": "--dates monthfirst",
     "n_clusters": "--clusters", "n_resamples": "--resamples", "clusterer": "--algorithm", "log": "--decisions",
-    "allow_hosts": "--allow-host",
+    "allow_hosts": "--allow-host", "format='csv'": "its text on standard input (-)",
 }  # fmt: skip
 NO_OUTPUT = "No incomplete output was written."
 #: Seconds between progress lines in a log.

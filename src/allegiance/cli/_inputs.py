@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -117,28 +117,25 @@ def find_readable(run: Run) -> tuple[tuple[str, ...], dict[str, str]]:
     damaged: dict[str, str] = {}
     for file in files:
         try:
-            table = open_input(run.reading, (file,), run.log)
+            table = open_input(run.reading, (file,))
             if run.trust.model is None or table.has_text:
                 table.profile()
         except (ValueError, OSError) as error:
             damaged[file] = with_options(str(error))
     readable = tuple(file for file in files if file not in damaged)
     if not readable:
-        raise ValueError("none of the input files can be read.")
+        raise ValueError(f"none of the input files can be read. {next(iter(damaged.values()))}")
     return readable, damaged
 
 
-def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
+def open_input(reading: Reading, data: tuple[str, ...]) -> Table:
     """Open the table of DATA by the reading options."""
     from allegiance.io import TableError, open_table
 
     if "-" in data and sys.stdin is None:
         raise TableError("standard input is closed: name an input file.")
-    names = list(dict.fromkeys(data))
-    if len(names) < len(data):
-        log.note("files that are named more than once are read once.")
     settings = {name: value for name, value in vars(reading).items() if name not in ("missing", "on_error")}
-    table = open_table(names[0] if len(names) == 1 else names, **settings, missing=list(reading.missing))
+    table = open_table(data[0] if len(data) == 1 else data, **settings, missing=list(reading.missing))
     if any("=" in value for value in reading.missing):
         words: dict[str, list[str]] = {name: [] for name in table.columns}
         for value in reading.missing:
@@ -170,16 +167,18 @@ def plan_features(features: Features, table: Table, *, labels: Any = None) -> Fe
 
 
 def plan_or_raise(run: Run, table: Table, *, labels: Any = None, has_headline: bool = False) -> FeaturePlan:
-    """Return the plan for a table, after writing notes on how it is read; raise with all problems.
-
-    Warnings and the note about dates are not written if the headline of the summary states them.
-    """
+    """Return the plan for a table, after writing notes on how it is read; raise with all problems."""
     plan = plan_features(run.features, table, labels=labels)
     plan.raise_problems()
+    note_findings(run, plan, has_headline=has_headline)
+    return plan
+
+
+def note_findings(run: Run, plan: FeaturePlan, *, has_headline: bool) -> None:
+    """Write notes on how a table is read, except warnings and that about dates if the summary begins with them."""
     for finding in plan.findings:
         is_stated = has_headline and (finding.level == "warning" or finding.kind == "time")
         run.log.note(str(finding), write=not is_stated)
-    return plan
 
 
 def _names(values: tuple[str, ...], table: Table) -> list[str]:
@@ -208,8 +207,8 @@ def load_model(trust: Trust, log: Log) -> tuple[AffinityScorer, FeaturePlan | No
     return scorer, plan
 
 
-def model_plan(scorer: AffinityScorer, plan: FeaturePlan | None, table: Table) -> tuple[FeaturePlan, list[str]]:
-    """Return the plan of a model for a new table, after checking that it fits, and notes about the table."""
+def model_plan(scorer: AffinityScorer, plan: FeaturePlan | None, table: Table) -> FeaturePlan:
+    """Return the plan of a model for a new table, after checking that it fits."""
     from allegiance.io import FeaturePlan, TableError
 
     columns = scorer.fitted_.columns
@@ -227,7 +226,8 @@ def model_plan(scorer: AffinityScorer, plan: FeaturePlan | None, table: Table) -
             )
         plan = FeaturePlan.of_numbers(names)
         scorer._set_fitted(scorer.fitted_.without_preprocessing())
-    return plan, plan.check(table)
+    plan.check(table)
+    return plan
 
 
 def prepare(run: Run, table: Table) -> tuple[AffinityScorer | None, FeaturePlan]:
@@ -236,8 +236,8 @@ def prepare(run: Run, table: Table) -> tuple[AffinityScorer | None, FeaturePlan]
     if run.trust.model is not None:
         scorer, saved = load_model(run.trust, log)
         table.check_columns([name for name in (features.labels, features.text, *features.ids) if name])
-        plan, notes = model_plan(scorer, saved, table)
-        log.note(*notes)
+        plan = model_plan(scorer, saved, table)
+        note_findings(run, plan, has_headline=True)
     else:
         scorer, plan = None, plan_or_raise(run, table, labels=features.labels, has_headline=True)
         if run.trust.clusters is not None and run.trust.clusters > (n_rows := table.count_rows()):
@@ -250,22 +250,21 @@ def make_clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
     """Return the clusterer of a name in ``ALGORITHMS``."""
     from sklearn import cluster, mixture
 
-    if algorithm == "gmm":
-        return mixture.GaussianMixture(clusters, random_state=seed)
-    if algorithm == "hdbscan":
-        return cluster.HDBSCAN(copy=True)
-    if algorithm == "leiden":
-        from allegiance.clusterers import Leiden
+    from allegiance.clusterers import Leiden
 
-        return Leiden(random_state=seed)
-    if algorithm == "agglomerative":
-        return cluster.AgglomerativeClustering(clusters)
-    if algorithm == "birch":
-        return cluster.Birch(n_clusters=clusters)
-    if algorithm == "spectral":
-        return cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed)
-    kinds = {"kmeans": cluster.KMeans, "minibatch": cluster.MiniBatchKMeans, "bisecting": cluster.BisectingKMeans}
-    return kinds[algorithm](clusters, n_init=10, random_state=seed)
+    restarts = {"n_init": 10, "random_state": seed}
+    make: dict[str, Callable[[], Any]] = {
+        "kmeans": lambda: cluster.KMeans(clusters, **restarts),
+        "minibatch": lambda: cluster.MiniBatchKMeans(clusters, **restarts),
+        "bisecting": lambda: cluster.BisectingKMeans(clusters, **restarts),
+        "agglomerative": lambda: cluster.AgglomerativeClustering(clusters),
+        "gmm": lambda: mixture.GaussianMixture(clusters, random_state=seed),
+        "birch": lambda: cluster.Birch(n_clusters=clusters),
+        "spectral": lambda: cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed),
+        "hdbscan": lambda: cluster.HDBSCAN(copy=True),
+        "leiden": lambda: Leiden(random_state=seed),
+    }
+    return make[algorithm]()
 
 
 def import_clusterer(name: str) -> Any:

@@ -34,8 +34,8 @@ _SILENT = ("n_jobs", "if_exists", "batch_rows")
 
 def check_outputs(run: Run) -> None:
     """Raise unless all outputs can be written and differ from each other."""
-    from allegiance.io import check_writable, open_sink
-    from allegiance.io.files import is_folder
+    from allegiance.io import open_sink
+    from allegiance.io.files import check_writable, is_folder
     from allegiance.io.partitions import PartitionedSink
 
     output = run.output
@@ -101,7 +101,7 @@ def _read_record(path: str) -> dict[str, Any] | None:
 
 def check_output_paths(run: Run, table: Table, *others: str) -> None:
     """Raise if an output would replace an input file."""
-    from allegiance.io import refuse_inputs
+    from allegiance.io.files import refuse_inputs
 
     inputs = [path for path in (*table.files, run.trust.centers, run.trust.model) if path]
     for path in (*_paths(run).values(), *others):
@@ -111,7 +111,7 @@ def check_output_paths(run: Run, table: Table, *others: str) -> None:
 def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
     """Check the outputs, and open the table; ``more`` holds options that only the command has."""
     check_outputs(run)
-    table = open_input(run.reading, run.data, run.log)
+    table = open_input(run.reading, run.data)
     check_output_paths(run, table)
     return table, RunRecord(run, table, **more)
 
@@ -165,7 +165,7 @@ class RunRecord:
     def write(self, code: int, summary: dict[str, Any]) -> None:
         """Write the record, after all outputs are complete."""
         from allegiance._core.stored import json_value
-        from allegiance.io import write_whole
+        from allegiance.io.files import write_whole
         from allegiance.io.saved import library_versions
 
         if self._path is None:

@@ -36,7 +36,7 @@ def write_page(run: Run, result: AffinityResult, points: Points, plan: FeaturePl
     """Write the page, if a file is named."""
     if run.output.report is None:
         return
-    from allegiance.io import write_whole
+    from allegiance.io.files import write_whole
     from allegiance.report import render_report
 
     page = render_report(result, points.X, **page_settings(run, result, points, plan, table, facts))

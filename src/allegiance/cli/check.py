@@ -29,7 +29,7 @@ from ._inputs import open_input, plan_features
 def check(**values: Any) -> int:
     """Show the role of each column of DATA (feature, identifier or left out), and all problems."""
     run = begin(values)
-    table = open_input(run.reading, run.data, run.log)
+    table = open_input(run.reading, run.data)
     plan = plan_features(run.features, table, labels=run.features.labels)
     if run.json:
         findings = [asdict(finding) for finding in plan.findings]

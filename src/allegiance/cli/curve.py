@@ -54,6 +54,8 @@ def curve(**values: Any) -> int:
     Replication above chance is compared with that of random tables without clusters.
     """
     numbers, algorithm = values.pop("clusters"), values["algorithm"]
+    if min(numbers) < 2:
+        raise click.UsageError(f"--clusters must be at least 2, got {min(numbers)}: one cluster always replicates.")
     run = begin(values)
     table, record = open_job(run, clusters=numbers, references=values["references"])
     if (code := record.skip_if_up_to_date()) is not None:

@@ -59,7 +59,7 @@ def review(**values: Any) -> None:
     run = begin(values)
     check_clustering(run)
     check_page()
-    table = open_input(run.reading, run.data, run.log)
+    table = open_input(run.reading, run.data)
     decisions = _decision_log(values["decisions"], run, table)
     check_output_paths(run, table, decisions)
     scorer, plan = prepare(run, table)
@@ -94,7 +94,7 @@ def review(**values: Any) -> None:
 
 def _decision_log(path: str | None, run: Run, table: Table) -> str:
     """Return the file of review decisions after checking it; by default in the folder of a file or folder of DATA."""
-    from allegiance.io import check_writable
+    from allegiance.io.files import check_writable
 
     if path is None:
         name = run.data[0].rstrip("/" + os.sep)

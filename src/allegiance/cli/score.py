@@ -153,7 +153,7 @@ def score(**values: Any) -> int:
     data, damaged = run.data, dict[str, str]()
     if run.reading.on_error == "skip":
         data, damaged = find_readable(run)
-    table = open_input(run.reading, data, run.log)
+    table = open_input(run.reading, data)
     check_output_paths(run, table)
     record = RunRecord(run, table)
     code = record.skip_if_up_to_date()
@@ -211,6 +211,8 @@ def _check_usage(run: Run) -> None:
     in_folder = output.output is not None and is_folder(output.output)
     if run.reading.on_error == "skip" and not in_folder:
         raise click.UsageError("--on-error skip needs -o FOLDER/, which gets one file per input file.")
+    if output.stream and output.output is None:
+        raise click.UsageError("--stream needs -o FILE or -o FOLDER/.")
     obstacle = needs_memory(run)
     if (output.stream or in_folder) and obstacle is not None:
         option = "--stream" if output.stream else "-o FOLDER/"

@@ -88,11 +88,11 @@ def _compare_file(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, f
     from allegiance.io import TableError
     from allegiance.io.batches import Rows, profile_table
 
-    table = open_input(run.reading, (file,), run.log)
-    plan, notes = model_plan(scorer, saved, table)
+    table = open_input(run.reading, (file,))
+    plan = model_plan(scorer, saved, table)
     rows = Rows(table, plan, None)
     profile = profile_table(scorer.fitted_, rows)
-    run.log.note(*(f"{file}: {note}" for note in (*notes, *plan.describe_gaps(rows.gaps))))
+    run.log.note(*(f"{file}: {note}" for note in (*plan.findings, *plan.describe_gaps(rows.gaps))))
     if not profile.n_points:
         raise TableError(f"{file} has no rows.")
     return compare_profiles(scorer, None, profile)

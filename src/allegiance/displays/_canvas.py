@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, require
+from allegiance._core.validation import FloatArray, IntArray, require
 from allegiance.results import check_names, display_name
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ _DIRECTIONS = 16
 _GAP, _LEAD = 2.0, 12.0
 
 
-def look_of(cluster: int) -> tuple[str, str]:
+def cluster_style(cluster: int) -> tuple[str, str]:
     """Return the color and the marker of a cluster in pictures; beyond eight, colors return with other markers."""
     return _COLORS[cluster % len(_COLORS)], _MARKERS[cluster // len(_COLORS) % len(_MARKERS)]
 
 
-def axes_to_draw_on(ax: Any, caller: str, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
+def get_axes(ax: Any, caller: str, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
     """Return the user's axes, or those of a new figure of this size in inches."""
     pyplot = require("matplotlib.pyplot", "plot", caller)
     if ax is None:
@@ -54,7 +54,7 @@ def text_color(ax: Axes) -> Any:
     return ax.xaxis.label.get_color()
 
 
-def outlined(ax: Axes, width: float = 2.0) -> list[Any]:
+def outline(ax: Axes, width: float = 2.0) -> list[Any]:
     """Return path effects that set a line or a text of a picture off any background, in the color of the page."""
     effects = require("matplotlib.patheffects", "plot", "plot()")
     return [effects.withStroke(linewidth=width, foreground=ax.get_facecolor())]
@@ -75,12 +75,7 @@ def set_title(ax: Axes, title: str, *notes: str) -> None:
     ax.set_title("\n".join(lines), fontsize=size, color=text_color(ax))
 
 
-def frame_of(columns: dict[str, AnyArray]) -> Any:
-    """Return the numbers of a picture as a pandas frame."""
-    return require("pandas", "io", "frame()").DataFrame(columns)
-
-
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """Return a text of a picture in at most ``length`` characters: without its last traits, or without its middle."""
     if len(text) <= length:
         return text
@@ -111,7 +106,7 @@ def place_labels(
     for place, text in zip(places, texts, strict=True):
         label = ax.annotate(
             text, (place[0], place[1]), (0.0, 0.0), textcoords="offset points", ha="center", va="center",
-            color=text_color(ax), path_effects=outlined(ax), zorder=6, **kw,
+            color=text_color(ax), path_effects=outline(ax), zorder=6, **kw,
         )  # fmt: skip
         middle = label.get_window_extent().padded(_GAP * pixels)
         for x, y in np.vstack([[[0.0, 0.0]], *(ring * circle for ring in _RINGS)]):
@@ -136,8 +131,8 @@ class ResultDisplay:
         check_result(result, type(self).__name__)
         self.result = result
         self.names = [display_name(*named) for named in check_names(result.classes, names).items()]
-        self.ranked_by = "trust" if result._calibrated else "own_affinity"
-        self.ranking: FloatArray = np.where(result._noise, np.nan, getattr(result, self.ranked_by))
+        self.ranking_name = "trust" if result._has_trust else "own_affinity"
+        self.ranking: FloatArray = np.where(result._noise, np.nan, getattr(result, self.ranking_name))
 
     def members(self) -> list[IntArray]:
         """Return the rows of each cluster in the picture; noise is left out."""

@@ -9,19 +9,18 @@ import numpy as np
 
 from allegiance._core.validation import FloatArray, check_choice, require
 from allegiance.notebook import count
-from allegiance.results import FIRM
+from allegiance.results import FIRM, FrameLike
 
 from ._canvas import (
     ALARM,
     COLOR_SCALE,
     ResultDisplay,
-    axes_to_draw_on,
-    frame_of,
-    look_of,
-    outlined,
+    cluster_style,
+    get_axes,
+    outline,
     run_layout,
     set_title,
-    shortened,
+    shorten,
     text_color,
 )
 
@@ -72,18 +71,15 @@ class AffinityProfileDisplay(ResultDisplay):
         """One array per band: first the firm labels, then the others, the most trusted of each first."""
 
     def plot(self, ax: Any = None) -> AffinityProfileDisplay:
-        """Draw the bands of the profile, and return the display. Bands are as high as clusters are large, if names fit.
+        """Draw the bands of the profile, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
+        Bands are as high as clusters are large, if names fit.
         """
-        names = [shortened(name, 32) for name in self.names]
+        names = [shorten(name, 32) for name in self.names]
         size = 6.7 + 0.07 * max(map(len, names)), float(np.clip(1.6 + 0.42 * len(names), 3.0, 11.0))
-        ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", size)
+        ax = get_axes(ax, "AffinityProfileDisplay.plot", size)
         self.ax_, self.figure_ = ax, ax.figure
-        subject = self.ranked_by.replace("_", " ")
+        subject = self.ranking_name.replace("_", " ")
         meaning = "replication of the label" if subject == "trust" else "share of its territory from its own cluster"
         ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=f"{subject}: {meaning}")
         n_noise = int(self.result._noise.sum())
@@ -94,12 +90,10 @@ class AffinityProfileDisplay(ResultDisplay):
         self.bands_ = []
         for i, rows in enumerate(self.rows):
             firm = int((self.result._verdicts[rows] == FIRM).sum())
-            self.bands_.extend(_draw_band(ax, self.ranking[rows], firm, tops[i], heights[i], look_of(i)[0]))
+            self.bands_.extend(_draw_band(ax, self.ranking[rows], firm, tops[i], heights[i], cluster_style(i)[0]))
         self.threshold_ = None
-        if self.ranked_by == "trust":
-            self.threshold_ = ax.axvline(
-                0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=outlined(ax, 3.0)
-            )
+        if self.ranking_name == "trust":
+            self.threshold_ = ax.axvline(0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=outline(ax, 3.0))
         self._name_bands(ax, names, tops + heights / 2.0, font)
         ax.set_ylabel("cluster (height shows its size)" if by_size else "cluster (equal heights)")
         return self
@@ -111,8 +105,8 @@ class AffinityProfileDisplay(ResultDisplay):
         """
         row, result = np.concatenate(self.rows), self.result
         rank = np.concatenate([np.arange(rows.size) for rows in self.rows])
-        ranked = {self.ranked_by: self.ranking[row], "verdict": result._verdicts[row]}
-        return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
+        ranked = {self.ranking_name: self.ranking[row], "verdict": result._verdicts[row]}
+        return FrameLike().build({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
     def _choose(self, ax: Axes) -> tuple[bool, float]:
         """Return whether bands of the profile are drawn by size, and the size of their names in points."""
@@ -209,18 +203,13 @@ class FlowDisplay(ResultDisplay):
         """(m, k) points of each label with each rival."""
 
     def plot(self, ax: Any = None, *, cmap: Any = None) -> FlowDisplay:
-        """Draw the flow chart from label to rival, and return the display.
+        """Draw the flow chart from label to rival, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        cmap
-            Color map; by default one in which small numbers are close to the color of the page.
+        In the default color map ``cmap``, small numbers are close to the color of the page.
         """
         side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
         room = 0.07 * min(max(map(len, self.names)), _LONG)
-        ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.8 + room, side + 0.3))
+        ax = get_axes(ax, "FlowDisplay.plot", (side + 0.8 + room, side + 0.3))
         self.ax_, self.figure_ = ax, ax.figure
         values = self.counts.astype(np.float64)
         if cmap is None:
@@ -244,7 +233,7 @@ class FlowDisplay(ResultDisplay):
         row, column = np.nonzero(~np.eye(m, k, dtype=bool))
         counts = self.counts[row, column]
         numbers = {"points": counts, "share": counts / np.maximum(self.points, 1)[row]}
-        return frame_of({"label": labels[row], "rival": classes[column], **numbers})
+        return FrameLike().build({"label": labels[row], "rival": classes[column], **numbers})
 
     @property
     def _note(self) -> str:
@@ -259,9 +248,9 @@ class FlowDisplay(ResultDisplay):
     def _draw_frame(self, ax: Axes) -> None:
         """Name rows and columns of the flow chart, draw a grid, and gray the diagonal, where nothing can be."""
         m, k = self.counts.shape
-        names = [shortened(name, _LONG) for name in self.names]
+        names = [shorten(name, _LONG) for name in self.names]
         # Columns have the labels alone: their names are to the left of the rows.
-        labels = [shortened(str(label), _LONG) for label in self.result.classes.tolist()]
+        labels = [shorten(str(label), _LONG) for label in self.result.classes.tolist()]
         upright = max(map(len, labels)) * k > 40
         size = float(np.clip(220.0 / max(m, k), 5.0, 9.0))
         ax.set_xticks(range(k), labels, rotation=90 if upright else 0, fontsize=size)
@@ -327,18 +316,12 @@ class StabilityCurveDisplay:
         self.curve = curve
 
     def plot(self, ax: Any = None) -> StabilityCurveDisplay:
-        """Draw the chart of the stability curve, and return the display.
-
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        """
-        ax = axes_to_draw_on(ax, "StabilityCurveDisplay.plot", (6.4, 4.0))
+        """Draw the chart of the stability curve, by default in a new figure, and return the display."""
+        ax = get_axes(ax, "StabilityCurveDisplay.plot", (6.4, 4.0))
         self.ax_, self.figure_ = ax, ax.figure
         name = self.curve.param
         x, above_chance, low, high, reference, reference_high, *_ = self.curve._columns().values()
-        color, _ = look_of(0)
+        color, _ = cluster_style(0)
         gray: dict[str, Any] = {"color": text_color(ax), "linewidth": 1.2, "linestyle": "--"}
         band = ax.fill_between(x, reference, reference_high, color=gray["color"], alpha=0.12, linewidth=0)
         self.reference_ = [*ax.plot(x, reference, **gray, label="unclustered data"), band]
@@ -364,7 +347,7 @@ class StabilityCurveDisplay:
 def plot_shares(drivers: Drivers, ax: Any = None) -> Axes:
     """Draw the column shares of :class:`allegiance.drivers.Drivers` as a bar chart, and return the axes."""
     shares = list(drivers.shares.items())[:12][::-1]
-    ax = axes_to_draw_on(ax, "Drivers.plot()", (6.4, 1.2 + 0.3 * len(shares)))
-    ax.barh([shortened(name, 40) for name, _ in shares], [100 * share for _, share in shares])
+    ax = get_axes(ax, "Drivers.plot()", (6.4, 1.2 + 0.3 * len(shares)))
+    ax.barh([shorten(name, 40) for name, _ in shares], [100 * share for _, share in shares])
     ax.set_xlabel("share of the separation between clusters (%)")
     return ax

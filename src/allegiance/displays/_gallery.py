@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, is_sparse
+from allegiance.results import FrameLike
 
 from ._canvas import (
     ResultDisplay,
-    axes_to_draw_on,
     check_length,
-    frame_of,
+    get_axes,
     run_layout,
     set_title,
-    shortened,
+    shorten,
     text_color,
 )
 
@@ -95,14 +95,9 @@ class GalleryDisplay(ResultDisplay):
         """(m, height, width) or (m, height, width, 3) in the order of ``examples``."""
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
-        """Draw the gallery, and return the display.
+        """Draw the gallery, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        cmap
-            Color map of images without colors.
+        ``cmap`` is the color map of images without colors.
         """
         lines = self._lines()
         longest = np.array([[block.size for block in blocks] for blocks in lines.values()]).max(axis=0)
@@ -111,13 +106,13 @@ class GalleryDisplay(ResultDisplay):
         ratio = self.images.shape[1] / self.images.shape[2]
         width, height = _TITLE_WIDTH + float(starts[-1]), len(lines) * (min(ratio, 3.0) + _CAPTION)
         scale = min(1.0, 14.0 / width)
-        ax = axes_to_draw_on(ax, "GalleryDisplay.plot", (max(scale * width, 4.0), scale * height + 0.7))
+        ax = get_axes(ax, "GalleryDisplay.plot", (max(scale * width, 4.0), scale * height + 0.7))
         self.ax_, self.figure_ = ax, ax.figure
         side = "left: most trusted, right: least; " if self.per_cluster else ""
         set_title(
             ax,
             "Most and least trusted rows" + (" of each cluster" if self.per_cluster else ""),
-            f"{side}below each its label and {self.ranked_by.replace('_', ' ')}, then the rival",
+            f"{side}below each its label and {self.ranking_name.replace('_', ' ')}, then the rival",
         )
         ax.set_axis_off()
         low, high = float(self.images.min()), float(self.images.max())
@@ -140,7 +135,7 @@ class GalleryDisplay(ResultDisplay):
 
     def frame(self) -> Any:
         """Return one row per image: ``group``, ``cluster``, ``row``, ``label``, ``trust``, ``verdict``, ``rival``."""
-        return frame_of(self.examples)
+        return FrameLike().build(self.examples)
 
     def _lines(self) -> dict[str, list[IntArray]]:
         """Return the lines of the gallery by title: a cluster with two blocks of images, or one kind of images."""
@@ -165,12 +160,12 @@ class GalleryDisplay(ResultDisplay):
         color = text_color(ax)
         texts = []
         for x, y, entry in places:
-            value = f": {self.examples[self.ranked_by][entry]:.2f}"
+            value = f": {self.examples[self.ranking_name][entry]:.2f}"
             label, rival = (str(self.examples[name][entry]) for name in ("label", "rival"))
-            text = shortened(label, length - len(value)) + value + "\nrival " + shortened(rival, length - 6)
+            text = shorten(label, length - len(value)) + value + "\nrival " + shorten(rival, length - 6)
             texts.append(ax.text(x, y, text, ha="center", va="top", fontsize=size, color=color, linespacing=1.1))
         for line, title in enumerate(titles):
-            words = "\n".join(shortened(word, length) for word in title.split("\n"))
+            words = "\n".join(shorten(word, length) for word in title.split("\n"))
             middle = -line * (ratio + _CAPTION) - ratio / 2.0
             style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": min(size + 1, 9.0), "color": color}
             texts.append(ax.text(-_GAP, middle, words, **style))
@@ -197,7 +192,7 @@ class GalleryDisplay(ResultDisplay):
             "cluster": np.array(clusters),
             "row": row,
             "label": result.label[row],
-            self.ranked_by: ranking[row],
+            self.ranking_name: ranking[row],
             "verdict": result._verdicts[row],
             "rival": result.rival[row],
         }

@@ -21,21 +21,21 @@ from allegiance._core.validation import (
     standardize,
 )
 from allegiance.notebook import count
+from allegiance.results import FrameLike
 
 from ._canvas import (
     ALARM,
     COLOR_SCALE,
     GRAY_SCALE,
     ResultDisplay,
-    axes_to_draw_on,
     check_length,
     check_result,
-    frame_of,
-    look_of,
-    outlined,
+    cluster_style,
+    get_axes,
+    outline,
     place_labels,
     set_title,
-    shortened,
+    shorten,
     text_color,
 )
 
@@ -75,10 +75,10 @@ class _Map(ResultDisplay):
     ) -> None:
         super().__init__(result, names)
         self.position, self.axes, self.sites = position, axes, sites
-        self.value_name, self.subject, self.value = _measure(result, which)
+        self.value_name, self.subject, self.value = _map_values(result, which)
         """The displayed quantity: its name in :meth:`frame`, its description, and values (n,); NaN for noise."""
         self._title = self.subject[0].upper() + self.subject[1:]
-        self.lower, self.upper = _around(position, sites)
+        self.lower, self.upper = _view_corners(position, sites)
         outside = ((position < self.lower) | (position > self.upper)).any(axis=1).sum()
         self._outside = f"{count(int(outside), 'point')} outside the view" if outside else ""
 
@@ -88,7 +88,7 @@ class _Map(ResultDisplay):
         even = bool(extent.max() <= _LONGEST * extent.min())
         scale = max(_SIDE / extent.max(), _LEAST / extent.min())
         width, height = scale * extent if even else (_SIDE, 0.75 * _SIDE)
-        ax = axes_to_draw_on(ax, f"{type(self).__name__}.plot", (float(width) + 1.9, float(height) + 1.0))
+        ax = get_axes(ax, f"{type(self).__name__}.plot", (float(width) + 1.9, float(height) + 1.0))
         self.ax_, self.figure_ = ax, ax.figure
         (left, bottom), (right, top) = self.lower, self.upper
         ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.axes[0], ylabel=self.axes[1])
@@ -101,7 +101,7 @@ class _Map(ResultDisplay):
         """Draw points on the map in the color and marker of their labels, or by value on a ``scale``."""
         n = self.position.shape[0]
         size = float(np.clip(240.0 / np.sqrt(max(n, 1)), 1.5, 22.0))
-        groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
+        groups = [(rows, *cluster_style(i)) for i, rows in enumerate(self.members())]
         if self.result._noise.any():
             groups.append((np.flatnonzero(self.result._noise), text_color(ax), "+"))
         for rows, color, marker in groups:
@@ -110,7 +110,7 @@ class _Map(ResultDisplay):
             plain = scale is None or (marker == "+" and np.isnan(self.value[rows]).all())
             style |= {"color": color} if plain else {"c": self.value[rows], **(scale or {})}
             if marker == "+":
-                style |= {"linewidths": 0.8, "path_effects": outlined(ax, 2.0)}
+                style |= {"linewidths": 0.8, "path_effects": outline(ax, 2.0)}
             else:
                 style |= {"edgecolors": ax.get_facecolor(), "linewidths": 0.3 if size > 5 else 0.0}
             self.points_.append(ax.scatter(*self.position[rows].T, **(style | kw)))
@@ -130,7 +130,7 @@ class _Map(ResultDisplay):
             members = [self.position[rows] for rows in self.members()]
             places = np.array([np.median(each, axis=0) if each.size else (np.nan, np.nan) for each in members])
         inside = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
-        texts = [shortened(self.names[i], _LONG) for i in inside]
+        texts = [shorten(self.names[i], _LONG) for i in inside]
         self.labels_ = place_labels(ax, places[inside], texts, avoid=self.sites, fontsize=9, fontweight="bold")
 
 
@@ -183,16 +183,9 @@ class AffinityMapDisplay(_Map):
         super().__init__(result, plane.project(rows), plane.names, None, which, names)
 
     def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE, point_kw: Any = None) -> AffinityMapDisplay:
-        """Draw the map of the points, and return the display.
+        """Draw the map of the points, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        cmap
-            The color map.
-        point_kw
-            For the points, as in ``Axes.scatter``.
+        ``point_kw`` are parameters of ``Axes.scatter`` for the points.
         """
         ax = self._prepare(ax)
         lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
@@ -204,7 +197,7 @@ class AffinityMapDisplay(_Map):
     def frame(self) -> Any:
         """Return the map as numbers, one row per point: ``x``, ``y``, ``label`` and the value."""
         x, y = self.position.T
-        return frame_of({"x": x, "y": y, "label": self.result.label, self.value_name: self.value})
+        return FrameLike().build({"x": x, "y": y, "label": self.result.label, self.value_name: self.value})
 
 
 class AffinityFieldDisplay(_Map):
@@ -278,7 +271,7 @@ class AffinityFieldDisplay(_Map):
         defined = ((places > low) & (places < high)).all(axis=1)
         field = fitted.without_preprocessing().score(places[defined])
         values, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
-        values[defined], owner[defined] = _measure(field, which)[2], field._codes
+        values[defined], owner[defined] = _map_values(field, which)[2], field._codes
         self._note = plane.note
         self.field = values.reshape(resolution, resolution)
         """(m, m) values over the view, rows from bottom to top; NaN where the divergence is not defined."""
@@ -294,20 +287,10 @@ class AffinityFieldDisplay(_Map):
         show_points: bool = True,
         point_kw: dict[str, Any] | None = None,
     ) -> AffinityFieldDisplay:
-        """Draw the field over the plane, and return the display.
+        """Draw the field over the plane, by default in a new figure, and return the display.
 
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        kind
-            "contour", or "heat" for shades of gray.
-        cmap
-            A color map instead of "cividis", or of gray.
-        show_points
-            Whether to draw the points.
-        point_kw
-            For the points, as in ``Axes.scatter``.
+        ``kind`` is "contour", or "heat" for shades of gray. ``point_kw`` are parameters of ``Axes.scatter`` for the
+        points, which ``show_points=False`` leaves out.
         """
         check_choice(kind, "kind", ("contour", "heat"))
         ax = self._prepare(ax)
@@ -327,12 +310,12 @@ class AffinityFieldDisplay(_Map):
     def frame(self) -> Any:
         """Return one row per place of the grid: ``x``, ``y`` and the value."""
         x, y = _grid(self.lower, self.upper, self.field.shape[0]).T
-        return frame_of({"x": x, "y": y, self.value_name: self.field.ravel()})
+        return FrameLike().build({"x": x, "y": y, self.value_name: self.field.ravel()})
 
     def _draw_field(self, ax: Axes, kind: str, cmap: Any) -> None:
         """Draw the values at every place of the map as contours or shades of gray, and the line at one half."""
         field = np.ma.masked_invalid(self.field)
-        x, y = (_middles(self.lower[i], self.upper[i], field.shape[0]) for i in range(2))
+        x, y = (_cell_centers(self.lower[i], self.upper[i], field.shape[0]) for i in range(2))
         lowest = min(np.floor(float(field.min()) / _STEP) * _STEP, 1.0 - 2 * _STEP)
         levels = np.arange(lowest, 1.0 + _STEP / 2, _STEP)
         style: dict[str, Any] = {"cmap": cmap, "vmin": lowest, "vmax": 1.0}
@@ -346,21 +329,21 @@ class AffinityFieldDisplay(_Map):
             ax.contour(x, y, field, levels=levels[1:-1], colors=[text_color(ax)], linewidths=0.4, alpha=0.5)
         if field.min() < 0.5 < field.max():
             self.threshold_ = ax.contour(x, y, field, levels=[0.5], colors=[ALARM], linewidths=2.0)
-            self.threshold_.set_path_effects(outlined(ax, 3.4))
+            self.threshold_.set_path_effects(outline(ax, 3.4))
         # The field is known at the middles of the grid's squares, the outermost half a square inside the view.
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
 
     def _draw_cells(self, ax: Axes) -> None:
         """Draw the borders between clusters on the map, and the representatives."""
-        x, y = (_middles(self.lower[i], self.upper[i], self.owner.shape[0]) for i in range(2))
+        x, y = (_cell_centers(self.lower[i], self.upper[i], self.owner.shape[0]) for i in range(2))
         for code in np.unique(self.owner[self.owner >= 0])[1:]:
             inside = np.ma.masked_where(self.owner < 0, (self.owner == code).astype(np.float64))
             line = ax.contour(x, y, inside, levels=[0.5], colors=[text_color(ax)], linewidths=0.9)
-            line.set_path_effects(outlined(ax, 2.2))
+            line.set_path_effects(outline(ax, 2.2))
             self.borders_.append(line)
         if self.sites is not None:
             style: dict[str, Any] = {"marker": "x", "s": 36, "linewidths": 1.6, "zorder": 4}
-            self.sites_ = ax.scatter(*self.sites.T, color=text_color(ax), path_effects=outlined(ax, 3.2), **style)
+            self.sites_ = ax.scatter(*self.sites.T, color=text_color(ax), path_effects=outline(ax, 3.2), **style)
 
 
 class _Plane(NamedTuple):
@@ -418,7 +401,7 @@ def _mean(rows: Rows) -> FloatArray:
     return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
 
 
-def _around(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _view_corners(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Return the corners of a map's view around representatives and points (n, 2), without extreme outliers."""
     low, high = np.quantile(position, [_TAIL, 1 - _TAIL], axis=0)
     far = np.where(high > low, high - low, np.inf)
@@ -430,23 +413,23 @@ def _around(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray,
     return lower - reach, upper + reach
 
 
-def _middles(low: float, high: float, m: int) -> FloatArray:
+def _cell_centers(low: float, high: float, m: int) -> FloatArray:
     """Return the middles (m,) of equal parts of a side of the map."""
     return low + (high - low) * (np.arange(m) + 0.5) / m
 
 
 def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
     """Return the middles (m * m, 2) of the squares of a grid over the map's view, row by row from the bottom."""
-    x, y = np.meshgrid(_middles(lower[0], upper[0], m), _middles(lower[1], upper[1], m))
+    x, y = np.meshgrid(_cell_centers(lower[0], upper[0], m), _cell_centers(lower[1], upper[1], m))
     return np.column_stack([x.ravel(), y.ravel()])
 
 
-def _measure(result: Any, which: Any) -> tuple[str, str, FloatArray]:
+def _map_values(result: Any, which: Any) -> tuple[str, str, FloatArray]:
     """Return the name, the description and the values (n,) of what a map shows; NaN where it is not stored."""
     if which is None:
-        which = "trust" if result._calibrated else "affinity"
+        which = "trust" if result._has_trust else "affinity"
     if isinstance(which, str) and which == "trust":
-        if not result._calibrated:
+        if not result._has_trust:
             raise ValueError("which='trust' needs calibration. Call trust(X, labels), or pass calibration=20.")
         return which, which, np.asarray(result.trust)
     if isinstance(which, str) and which == "affinity":

@@ -77,7 +77,7 @@ class _Walkers(NamedTuple):
 @ENGINES.register("hit-and-run")
 @dataclass(frozen=True, eq=False, repr=False)
 class HitAndRun(Engine):
-    """A random walk inside the cell of each point, the paper's algorithm: for any domain, and as a referee.
+    """A random walk inside the cell of each point, the paper's algorithm: for any domain, and to check other engines.
 
     Parameters
     ----------

@@ -11,7 +11,6 @@ from ._fit import fit as fit
 from ._fit import needs_memory as needs_memory
 from ._fitted import Fitted as Fitted
 from ._fitted import PreparedInput as PreparedInput
-from ._fitted import nearest_sites as nearest_sites
 from ._labels import NOISE as NOISE
 from ._labels import Labels as Labels
 from ._labels import align as align

@@ -43,6 +43,7 @@ def calibrate_fitted(
         result._closeness[sampled_rows][places],
         reach=_reach(fitted, sample.codes, distance),
         clusterer=clusterer,
+        made_labels=estimator is not None,
         others=_stand_ins(fitted, sample.codes),
         groups=_of_rows(calibration.groups, "groups", sample, places),
         weights=_of_rows(calibration.sample_weight, "sample_weight", sample, places),

@@ -24,13 +24,23 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.calibration import Calibration, ContentSample, as_clusterer, content_keys
+from allegiance.calibration import Calibration, ContentSample, content_keys
 from allegiance.domains import DOMAINS, Domain, Extent
 from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
-from allegiance.influence import INFLUENCES, AnySummary, Diagram, Euclidean, Influence, Located, SpreadSums, Weights
+from allegiance.influence import (
+    INFLUENCES,
+    AnySummary,
+    Diagram,
+    Euclidean,
+    Influence,
+    Located,
+    SpreadSums,
+    Weights,
+    nearest_sites,
+)
 from allegiance.typicality import MemberDistances
 
-from ._fitted import Fitted, nearest_sites
+from ._fitted import Fitted
 from ._labels import Labels, check_classes, merge_classes, positions_of
 from ._pipelines import Columns
 
@@ -56,8 +66,6 @@ class Specification:
     @classmethod
     def of(cls, scorer: Any) -> Specification:
         """Check the parameters of a scorer as far as possible without data."""
-        if scorer.estimator is not None:
-            as_clusterer(scorer.estimator, "estimator")
         check_choice(scorer.representative, "representative", REPRESENTATIVES)
         specification = cls(
             influence=INFLUENCES.resolve(scorer.influence),

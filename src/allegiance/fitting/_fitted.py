@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.parallel import for_row_blocks, kernel_ready
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.calibration import TrustMap
@@ -25,7 +24,7 @@ from allegiance.engines import (
     measure,
     measure_blocks,
 )
-from allegiance.influence import Diagram, Influence, Located
+from allegiance.influence import Diagram, Influence, Located, nearest_sites
 from allegiance.results import AffinityResult, FrameLike, Measurement, Ranks, distance_and_closeness, join_results
 from allegiance.typicality import MemberDistances
 
@@ -89,7 +88,7 @@ class Fitted:
 
     def __getstate__(self) -> dict[str, Any]:
         # The engine can be rebuilt, and its samples would only enlarge the pickle.
-        return {name: value for name, value in self.__dict__.items() if not name.endswith("engine")}
+        return {name: value for name, value in self.__dict__.items() if name != "engine"}
 
     def with_threads(self, threads: int = 1) -> Fitted:
         """Return a copy of the fitted object for one of several workers, with ``threads`` threads, without progress."""
@@ -237,20 +236,6 @@ class Fitted:
             )
 
 
-def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
-    """Return the number (n,) of the fitted site with the lowest function at each position."""
-    from allegiance._kernels.counting import owners_at
-
-    position, columns, b = kernel_ready(position, diagram.functions.a.T, diagram.functions.b)
-    nearest = np.empty(position.shape[0], np.int64)
-
-    def work(rows: slice) -> None:
-        owners_at(position[rows], columns, b, nearest[rows])
-
-    for_row_blocks(work, position.shape[0], threads, products=position.size * b.size)
-    return nearest
-
-
 def _largest_affinities(
     blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int
 ) -> dict[str, Any]:
@@ -276,7 +261,7 @@ def _largest_affinities(
         "standard_error": errors,
         "_empty_cell": empty,
         "_engine_codes": engines,
-        "_top_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
+        "_stored_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
     }
 
 

@@ -147,7 +147,7 @@ def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
                 raise TypeError(f"estimator is a pipeline that ends in {name}={last!r}: it must end in a clusterer.")
             estimator = last
             continue
-        inner = _wrapped_estimator(estimator)
+        inner = _inner_estimator(estimator)
         if getattr(estimator, "refit", True) is False:
             raise TypeError(f"estimator is {estimator!r}, which keeps no fitted estimator: use refit=True.")
         if inner is None:
@@ -164,7 +164,7 @@ def last_estimator(estimator: Any) -> Any:
 
 def without_wrappers(estimator: Any) -> Any:
     """Return the estimator or pipeline to clone for another clustering, without frozen wrappers and searches."""
-    inner = _wrapped_estimator(estimator)
+    inner = _inner_estimator(estimator)
     if inner is not None:
         return without_wrappers(inner)
     if isinstance(estimator, Pipeline):
@@ -173,7 +173,7 @@ def without_wrappers(estimator: Any) -> Any:
     return estimator
 
 
-def _wrapped_estimator(estimator: Any) -> Any:
+def _inner_estimator(estimator: Any) -> Any:
     """Return the estimator or pipeline inside a frozen wrapper or a search; None for others."""
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 import numpy as np
 
 from allegiance._core.exact_sums import ExactSums
+from allegiance._core.parallel import for_row_blocks, kernel_ready
 from allegiance._core.parameters import Lazy, Parameters, Registry
-from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, check_number, real_array
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, check_choice, check_number, real_array
 
 if TYPE_CHECKING:
     from allegiance.fitting import Training
@@ -38,21 +39,16 @@ class Located(NamedTuple):
         return self.lazy_residual.value
 
 
-def no_bounds(r: int) -> tuple[FloatArray, FloatArray]:
-    """Return infinite limits in r dimensions, for diagrams that are defined everywhere."""
-    return np.full(r, -np.inf), np.full(r, np.inf)
-
-
 class Diagram(Protocol):
     """The clusters under a kind of influence: all that domains, engines and outputs need to know about it."""
 
     @property
     def positions(self) -> FloatArray:
-        """(k, r) coordinates of the sites."""
+        """(k, r) coordinates of the sites of a diagram."""
 
     @property
     def functions(self) -> AffineFunctions:
-        """The k functions of the sites."""
+        """The k functions of the sites of a diagram."""
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -97,6 +93,20 @@ class Diagram(Protocol):
 
     def weighted(self, weights: FloatArray, query_weight: float) -> Diagram:
         """Return this diagram with weights (k,) of the sites and of a query, in units of the divergence."""
+
+
+def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
+    """Return the number (n,) of the site of a diagram with the lowest function at each position."""
+    from allegiance._kernels.counting import owners_at
+
+    position, columns, b = kernel_ready(position, diagram.functions.a.T, diagram.functions.b)
+    nearest = np.empty(position.shape[0], np.int64)
+
+    def work(rows: slice) -> None:
+        owners_at(position[rows], columns, b, nearest[rows])
+
+    for_row_blocks(work, position.shape[0], threads, products=position.size * b.size)
+    return nearest
 
 
 class Summary(Protocol):
@@ -183,7 +193,7 @@ class SpreadSums(NamedTuple):
         return self.sums.values[:, 0]
 
     def merge(self, other: SpreadSums) -> SpreadSums:
-        """Return the sums over both sets of points."""
+        """Return the sums of divergences over both sets of points."""
         return SpreadSums(self.sizes + other.sizes, self.sums.merge(other.sums))
 
 

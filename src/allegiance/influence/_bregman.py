@@ -96,7 +96,7 @@ class BregmanInfluence(Influence):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The open interval in which every entry of X must lie."""
+        """The open interval in which every entry of X must lie for the divergence."""
         low, high = self.domain
         return low - self.smoothing, high - self.smoothing
 

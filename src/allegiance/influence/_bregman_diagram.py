@@ -97,7 +97,7 @@ class BregmanDiagram:
 
     @cached_property
     def positions(self) -> FloatArray:
-        """(k, r) coordinates of the sites."""
+        """(k, r) coordinates of the sites of the Bregman diagram."""
         return self.sites if self.axes is None else self._family.positions(self.sites)[0]
 
     @cached_property
@@ -125,7 +125,7 @@ class BregmanDiagram:
 
     @property
     def functions(self) -> AffineFunctions:
-        """The k functions of the sites."""
+        """The k functions of the sites of the Bregman diagram."""
         return AffineFunctions(self._slopes, self._constants - self._site_weights)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
@@ -139,7 +139,7 @@ class BregmanDiagram:
             for part in self._chunks(rows):
                 x = dense(X[part])
                 position[part] = self._family.positions(x)[0]
-                slopes, constants = self._projected(position[part])
+                slopes, constants = self._project(position[part])
                 # Both from the origin: the difference is D(x ‖ x̂), since x and x̂ have the same position.
                 inside = row_dots(slopes, position[part]) - constants
                 residual[part] = np.maximum(self.divergence.rowwise(x, self.origin) - inside, 0.0)
@@ -160,7 +160,7 @@ class BregmanDiagram:
             hessians = self._family.hessians(self._slopes, self.sites, self._family.combine(self._slopes))
         return np.stack([solve_rows(hessians, np.tile(unit, (k, 1))) for unit in np.eye(self.dim)], axis=2)
 
-    def _projected(self, position: FloatArray) -> AffineFunctions:
+    def _project(self, position: FloatArray) -> AffineFunctions:
         """Return the functions of the I-projections of rows with these positions (n, r), without weights."""
         n = position.shape[0]
         if self.dim == 0:
@@ -178,13 +178,13 @@ class BregmanDiagram:
         """Return the function of each position (n, r)."""
         slopes, constants = np.empty(position.shape), np.empty(position.shape[0])
         for part in self._chunks(position.shape[0]):
-            slopes[part], constants[part] = self._unweighted(position[part])
+            slopes[part], constants[part] = self._functions_at(position[part])
         return AffineFunctions(slopes, constants - self.query_weight)
 
-    def _unweighted(self, position: FloatArray) -> AffineFunctions:
+    def _functions_at(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each position (n, r) in the Bregman diagram, without the query weight."""
         if self.axes is not None:
-            return self._projected(position)
+            return self._project(position)
         # Clusters that lose their only point are at zero, which may be outside; their functions are not used.
         low, high = self.divergence.domain
         outside = np.flatnonzero(~((position > low) & (position < high)).all(axis=1))
@@ -223,7 +223,7 @@ class BregmanDiagram:
             if self.axes is None:
                 away[part] = self.divergence.rowwise(position, self.sites[site])
                 continue
-            projected = self._projected(position)
+            projected = self._project(position)
             away[part] = located.residual[part] + self._between(projected, position, site)
         return away
 
@@ -236,7 +236,7 @@ class BregmanDiagram:
             if self.axes is None:
                 away = self.divergence.between(position, self.sites)
             else:
-                projected = self._projected(position)
+                projected = self._project(position)
                 away = np.column_stack([self._between(projected, position, np.array([site])) for site in range(k)])
                 away += located.residual[part, None]
             rows = np.flatnonzero(code >= 0)
@@ -252,7 +252,7 @@ class BregmanDiagram:
         return np.maximum(inside, 0.0)
 
     def weighted(self, weights: FloatArray, query_weight: float) -> BregmanDiagram:
-        """Return this diagram with weights (k,) of the sites and of a query."""
+        """Return this Bregman diagram with weights (k,) of the sites and of a query."""
         return replace(self, weights=weights, query_weight=query_weight)
 
 

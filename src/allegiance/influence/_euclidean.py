@@ -33,19 +33,7 @@ if TYPE_CHECKING:
 @INFLUENCES.register("euclidean")
 @dataclass(frozen=True, eq=False, repr=False)
 class Euclidean(Influence):
-    """Squared Euclidean distance to the representatives, in the units of X.
-
-    Examples
-    --------
-    >>> from allegiance import affinity
-    >>> result = affinity([[0.0], [1.0], [4.0], [9.0], [10.0]], [0, 0, 1, 1, 1], influence="euclidean")
-    >>> result.affinity.round(2)
-    array([[1.  , 0.  ],
-           [0.93, 0.07],
-           [0.51, 0.49],
-           [0.  , 1.  ],
-           [0.  , 1.  ]])
-    """
+    """Squared Euclidean distance to the representatives, in the units of X."""
 
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the sites."""
@@ -198,7 +186,7 @@ class ScatterSums(NamedTuple):
     """The relative deviation below which a column varies by rounding only."""
 
     def merge(self, other: ScatterSums) -> ScatterSums:
-        """Return the sums over both sets of points."""
+        """Return the sums of products over both sets of points."""
         products: Any = self.products.merge(cast("Any", other.products))
         squares: Any = None if self.squares is None else self.squares.merge(cast("Any", other.squares))
         return ScatterSums(self.sizes + other.sizes, products, squares, max(self.resolution, other.resolution))

@@ -38,7 +38,7 @@ from allegiance._core.validation import (
 )
 
 from ._base import INFLUENCES, Diagram, Influence, Located
-from ._power_diagram import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, padded, padded_features
+from ._power_diagram import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, block_features, block_rows
 
 if TYPE_CHECKING:
     from allegiance.fitting import Training
@@ -229,7 +229,7 @@ class ResolvedKernel:
         if self.name == "laplacian":
             from sklearn.metrics.pairwise import manhattan_distances
 
-            return np.exp(-self.params["gamma"] * manhattan_distances(_short(A), _short(B)))
+            return np.exp(-self.params["gamma"] * manhattan_distances(with_short_indices(A), with_short_indices(B)))
         if is_sparse(A) != is_sparse(B):
             A, B = dense(A), dense(B)
         values = dense(A @ B.T)
@@ -265,7 +265,7 @@ def float_rows(X: Rows) -> Rows:
     return X.astype(np.float64) if is_sparse(X) else dense(X)
 
 
-def _short(rows: Rows) -> Rows:
+def with_short_indices(rows: Rows) -> Rows:
     """Return rows with 32-bit indices if they are sparse, which scikit-learn's Manhattan distance requires."""
     if not is_sparse(rows):
         return rows
@@ -376,7 +376,7 @@ class KernelSums:
         if is_sparse(X) or callable(self.kernel.name):
             rows = self.kernel.prepare(X[part])
         else:
-            rows = self.kernel.prepare(X[padded(part, _KERNEL_ROWS)])
+            rows = self.kernel.prepare(X[block_rows(part, _KERNEL_ROWS)])
         for weights, block in self._blocks:
             # The members first, since then the block lies in memory as the sparse product reads it.
             sums += (weights @ self.kernel.block(self.members[block], rows)).T[:count]
@@ -502,7 +502,7 @@ def _feature_means(X: Rows, codes: AnyArray, n_clusters: int, transformer: Any) 
     sums: Any = 0.0
     for part in slices(X.shape[0], BLOCK_ROWS):
         member = codes[part] == np.arange(n_clusters)[:, None]
-        sums = sums + member.astype(np.float64) @ padded_features(transformer, X, part)[: member.shape[1]]
+        sums = sums + member.astype(np.float64) @ block_features(transformer, X, part)[: member.shape[1]]
     means: FloatArray = sums / np.bincount(codes[codes >= 0], minlength=n_clusters)[:, None]
     return means
 

@@ -16,7 +16,7 @@ from allegiance._core.parameters import Lazy
 from allegiance._core.stored import POSITIVE, Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse, power_of_two, row_dots
 
-from ._base import AffineFunctions, Located, no_bounds
+from ._base import AffineFunctions, Located
 
 if TYPE_CHECKING:
     from ._kernel import KernelEmbedding
@@ -58,12 +58,12 @@ class PowerDiagram:
 
     @cached_property
     def positions(self) -> FloatArray:
-        """(k, r) coordinates of the sites."""
+        """(k, r) coordinates of the sites of the power diagram."""
         return self.embedding.positions
 
     @cached_property
     def functions(self) -> AffineFunctions:
-        """The k functions of the sites."""
+        """The k functions of the sites of the power diagram."""
         return AffineFunctions(2.0 * self.positions, row_dots(self.positions, self.positions) - self._site_weights)
 
     @cached_property
@@ -81,7 +81,8 @@ class PowerDiagram:
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Infinite limits: a power diagram is defined everywhere."""
-        return no_bounds(self.positions.shape[1])
+        r = self.positions.shape[1]
+        return np.full(r, -np.inf), np.full(r, np.inf)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X to the space where volume is measured."""
@@ -118,15 +119,12 @@ class PowerDiagram:
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the squared distance (n,) of each row from the site with its code, in the user's units."""
-        return self._squares(located, codes) / self.unit**2
-
-    def _squares(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Return squared distances (n,) in the unit of the coordinates, where they are of size one."""
+        # In the unit of the coordinates squares are of size one.
         squares = (located.residual * self.unit) ** 2
         for rows in slices(codes.shape[0], _ROWS):
             away = located.position[rows] - self.positions[codes[rows]]
             squares[rows] += row_dots(away, away)
-        return squares
+        return squares / self.unit**2
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the distance (n,) of each row from its own site, and from the nearest other one."""
@@ -144,7 +142,7 @@ class PowerDiagram:
         return self.embedding.unit
 
     def weighted(self, weights: FloatArray, query_weight: float) -> PowerDiagram:
-        """Return this diagram with weights (k,) of the sites and of a query."""
+        """Return this power diagram with weights (k,) of the sites and of a query."""
         return replace(self, weights=weights, query_weight=query_weight)
 
 
@@ -206,7 +204,7 @@ class LinearEmbedding:
 
         With ``keep_axes`` the space is not reduced, whatever the span: for domains given in the user's axes.
         """
-        white = sites if whitening is None else _whitened(sites, whitening)
+        white = sites if whitening is None else _whiten_rows(sites, whitening)
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = white[np.lexsort(white.T[::-1])]
         shift = ordered.mean(axis=0)
@@ -228,7 +226,7 @@ class LinearEmbedding:
 
     @cached_property
     def positions(self) -> FloatArray:
-        """(k, r) coordinates of the sites."""
+        """(k, r) coordinates of the sites in the linear embedding."""
         features = self if self.transformer is None else replace(self, transformer=None)
         return features.locate(self.sites).position
 
@@ -270,7 +268,7 @@ class LinearEmbedding:
         self._for_chunks(locate, X, threads)
         if np.abs(position).max(initial=0.0) > _MAX_RADIUS:
             position /= np.maximum(np.abs(position).max(axis=1, initial=0.0) / _MAX_RADIUS, 1.0)[:, None]
-        if self._by_blas and self.basis is not None:
+        if self._uses_blas and self.basis is not None:
             return Located(position, Lazy(partial(self._residuals, X, threads)))
         return Located(position, Lazy.known(residual))
 
@@ -291,10 +289,10 @@ class LinearEmbedding:
 
         def work_on(rows: slice) -> None:
             for part in slices(rows, chunk):
-                work(padded_features(self.transformer, X, part)[: part.stop - part.start] if mapped else X[part], part)
+                work(block_features(self.transformer, X, part)[: part.stop - part.start] if mapped else X[part], part)
 
         products = np.inf if mapped else n * X.shape[1] * self.dim
-        with on_one_thread() if self._by_blas else nullcontext():
+        with on_one_thread() if self._uses_blas else nullcontext():
             for_row_blocks(work_on, n, threads, multiple=BLOCK_ROWS if mapped else 1, products=products)
 
     def _whiten(self, X: Rows) -> Rows:
@@ -302,17 +300,17 @@ class LinearEmbedding:
         if self.whitening is None:
             return X
         if self.whitening.ndim == 1:
-            return _scaled_entries(X, self.whitening) if is_sparse(X) else _whitened(dense(X), self.whitening)
+            return _scale_columns(X, self.whitening) if is_sparse(X) else _whiten_rows(dense(X), self.whitening)
         return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
 
     @cached_property
-    def _by_blas(self) -> bool:
+    def _uses_blas(self) -> bool:
         """Whether whitening is most of the work."""
         return self.whitening is not None and self.whitening.ndim == 2 and self.whitening.shape[0] > _FEW_COLUMNS
 
     def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
         """Write positions and residuals of some rows in the span of the sites."""
-        if self._by_blas:
+        if self._uses_blas:
             axes = self._whitened_axes.T
             position[:] = _by_blocks(dense(X) - self._origin, lambda block: block @ axes, position.shape[1])
             position *= self.unit
@@ -333,8 +331,8 @@ class LinearEmbedding:
         X.sum_duplicates()
         position = X @ axes.T - shift @ axes.T
         there, one = shift[X.indices], np.ones(X.shape[1])
-        total, filled = shift @ shift, _with_entries(X, there**2) @ one
-        squares = _with_entries(X, (X.data - there) ** 2) @ one + (total - filled)
+        total, filled = shift @ shift, _replace_entries(X, there**2) @ one
+        squares = _replace_entries(X, (X.data - there) ** 2) @ one + (total - filled)
         full = np.flatnonzero(total - filled < _FILLED * total)
         if full.size:
             position[full], squares[full] = product_by_rows(dense(X[full]), shift, axes)
@@ -373,7 +371,7 @@ def _by_blocks(rows: FloatArray, work: Callable[[FloatArray], AnyArray], n_colum
     """Return ``work`` (n, n_columns) of rows, ``BLOCK_ROWS`` at a time, so that BLAS treats each row alike."""
     out = np.empty((rows.shape[0], n_columns))
     for part in slices(rows.shape[0], BLOCK_ROWS):
-        block = rows[part] if part.stop - part.start == BLOCK_ROWS else rows[padded(part)]
+        block = rows[part] if part.stop - part.start == BLOCK_ROWS else rows[block_rows(part)]
         out[part] = work(block)[: part.stop - part.start]
     return out
 
@@ -391,30 +389,30 @@ def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple
     return out, squares
 
 
-def padded(part: slice, size: int = BLOCK_ROWS) -> IntArray:
+def block_rows(part: slice, size: int = BLOCK_ROWS) -> IntArray:
     """Return the numbers (size,) of some rows, repeating the last one to fill the block for BLAS."""
     return np.minimum(np.arange(part.start, part.start + size), part.stop - 1)
 
 
-def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
+def block_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
     """Return the features (BLOCK_ROWS, m) of some rows, repeating the last one to fill the block for BLAS."""
-    rows = X[padded(part)]
+    rows = X[block_rows(part)]
     with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
         return dense(transformer.transform(rows.astype(np.float64) if is_sparse(rows) else dense(rows)))
 
 
-def _whitened(X: FloatArray, whitening: FloatArray) -> FloatArray:
+def _whiten_rows(X: FloatArray, whitening: FloatArray) -> FloatArray:
     """Return rows (n, d) after whitening by factors (d,) or a matrix (d, d)."""
     return X * whitening if whitening.ndim == 1 else X @ whitening
 
 
-def _scaled_entries(X: Rows, factors: FloatArray) -> Rows:
+def _scale_columns(X: Rows, factors: FloatArray) -> Rows:
     """Return sparse X with each column multiplied by its factor."""
     X = sp.csr_array(X)
-    return _with_entries(X, X.data * factors[X.indices])
+    return _replace_entries(X, X.data * factors[X.indices])
 
 
-def _with_entries(X: Rows, entries: FloatArray) -> Rows:
+def _replace_entries(X: Rows, entries: FloatArray) -> Rows:
     """Return CSR X with other entries in the same places."""
     return sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)
 

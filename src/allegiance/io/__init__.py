@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .files import NO_ROOM, TableError, check_writable, close_locked, lock, refuse_inputs, replacing, write_whole
+from .files import TableError
 
 if TYPE_CHECKING:
     from .batches import summarize_arrow
     from .features import FeaturePlan, propose
     from .saved import Model, load
-    from .sinks import open_sink, write_table
+    from .sinks import open_sink
     from .streams import StreamProgress, StreamSummary, fit_stream, score_stream
     from .tables import Table, open_table
 
@@ -20,34 +20,26 @@ _HOMES = {
     "batches": ["summarize_arrow"],
     "features": ["FeaturePlan", "propose"],
     "saved": ["Model", "load"],
-    "sinks": ["open_sink", "write_table"],
+    "sinks": ["open_sink"],
     "streams": ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"],
     "tables": ["Table", "open_table"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "NO_ROOM",
     "FeaturePlan",
     "Model",
     "StreamProgress",
     "StreamSummary",
     "Table",
     "TableError",
-    "check_writable",
-    "close_locked",
     "fit_stream",
     "load",
-    "lock",
     "open_sink",
     "open_table",
     "propose",
-    "refuse_inputs",
-    "replacing",
     "score_stream",
     "summarize_arrow",
-    "write_table",
-    "write_whole",
 ]
 
 

@@ -244,7 +244,7 @@ class BatchScorer:
 
 def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request: ReviewRequest) -> pa.Table:
     """Return the rows of a batch to review, with the reason and the sort key (lowest first) in the last columns."""
-    order = result.trust if request.by == "trust" and result._calibrated else result._ranking
+    order = result.trust if request.by == "trust" and result._has_trust else result._ranking
     numbers = review_rows(order, None)
     if not request.with_firm:
         numbers = numbers[result._verdicts[numbers] != FIRM]

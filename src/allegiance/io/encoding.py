@@ -146,7 +146,7 @@ def decode(value: Any) -> Any:
         if kind == "csr":
             return sp.csr_array(tuple(parts[part] for part in _CSR), shape=tuple(parts["shape"]))
         if kind == "parameters":
-            return Parameters.named(parts["class"])(**parts["params"])
+            return Parameters.class_named(parts["class"])(**parts["params"])
         if kind == "objects":
             values = np.empty(len(parts["values"]), dtype=object)
             values[:] = parts["values"]

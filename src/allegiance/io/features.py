@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from allegiance._core.validation import FloatArray, IntArray, join_names, join_texts
 from allegiance.drivers import Finding, duplicates_text, quote_option, same_content
-from allegiance.io import TableError
+from allegiance.notebook import count
 
+from .files import TableError
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, missing_message
 from .profile import ColumnProfile, Profile
 from .tables import Table, open_table
@@ -33,16 +34,19 @@ _LONG_TEXT, _MAX_COMPARED, _COMPARED_ROWS = 60, 200, 4_096
 LEVELS = ("error", "warning", "note")
 #: Names of category codes: region, DeptCode.
 _CODE_NAME = re.compile(
-    r"(?:region|channel|type|code|zone|district|state|country|segment|category|class|sector|department|dept|branch|group|"
-    r"store|brand|city|county|cluster|status|kind)(?:_?(?:id|code|no|nr))?$",
+    r"(?:^city|region|channel|type|code|zone|district|state|country|segment|category|class|sector|department|"
+    r"dept|branch|group|store|brand|county|cluster|status|kind)(?:_?(?:id|code|no|nr))?$",
     re.I,
 )
 #: Names of identifiers, of numbers that someone assigned, and of row counters.
 _ID_NAME = re.compile(
-    r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
+    r"(?:^|[^A-Za-z])(?:(?:user|customer|client|order|product|item|unit|person|patient|subject|student|school|movie|p|u)?id|"
+    r"uuid|guid|key|index|no|nr|ref|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$",
+    re.I,
 )
 _ASSIGNED_NAME = re.compile(
-    r"(?:num|number|reference|code|identifier|phone|mobile|fax|account|iban|zip|plz|fips|npi|isbn|ean|sku|gtin)$", re.I
+    r"(?:num|number|reference|code\d?|identifier|phone|mobile|fax|account|iban|zip|plz|fips|npi|isbn|ean|sku|gtin)$",
+    re.I,
 )
 _COUNTER_NAME = re.compile(r"^(?:unnamed(?:: |_)?\d+|__index_level_0__|index|row|rownames|row_name)$", re.I)
 #: Text columns with more distinct values are left out.
@@ -217,6 +221,8 @@ def _too_many(profile: ColumnProfile) -> str:
     remark = f"; {profile.remark}" if profile.remark else ""
     if profile.unique:
         return f"has a different text in every row{remark}"
+    if profile.distinct_share > 0.995:
+        return f"has a different text in nearly every row{remark}"
     count = "more than 1,000" if profile.values is None else f"{len(profile.values):,}"
     number = f"{profile.distinct_share:.0%} of its values" if profile.distinct_share > 0.5 else count
     return f"has too many distinct texts ({number}{remark})"
@@ -314,7 +320,15 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
         is_misread = stats.remark.endswith((" is not a number", " is not a date"))
         text = stats.kind == "text" and stats.unique and not is_misread
         if text or _is_identifier(stats, profile.n_rows):
-            candidates.append((0 if _is_id_name(column.name, strictly=True) else 1 if text else 2, place, column))
+            # A name says more than the number of a row, and a number more than a long text.
+            lengths = pc.utf8_length(profile.sample.column(column.name)) if text else None
+            kinds = (
+                _is_id_name(column.name, strictly=True) and (text or not _is_counter_name(column.name)),
+                text and pc.max(lengths).as_py() <= _LONG_TEXT,
+                not text and not _is_counter_name(column.name),
+                not text,
+            )
+            candidates.append(([*kinds, True].index(True), place, column))
     candidates.sort(key=lambda entry: entry[:2])
     usable = [entry[2] for entry in candidates if profile.columns[entry[2].name].unique]
     best = None if ids or not usable else usable[0]
@@ -404,7 +418,7 @@ def _cell_findings(plan: FeaturePlan, profile: Profile, source: Table) -> Iterat
     for column in plan.features:
         name, kind, stats = column.name, column.kind, profile.columns[column.name]
         if stats.infinite:
-            text = f"column {name!r} has {stats.infinite:,} infinite values. Pass "
+            text = f"column {name!r} has {count(stats.infinite, 'infinite value')}. Pass "
             text += f"`missing={{{name!r}: ['inf', '-inf']}}`, or drop it."
             yield _finding("infinite", [name], text, quote_option("--drop", [name]), "error")
         if stats.strays and kind != "category":

@@ -70,38 +70,11 @@ def filesystem_of(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[str]:
-    """Yield the name of a temporary file that is renamed to ``path`` if the block succeeds.
+    """Yield the name of a temporary file that is renamed to ``path``, a file or URL, if the block succeeds.
 
     A local file is synced to disk first. A remote file is uploaded from a local temporary file. If the block fails or
-    is interrupted, the temporary file is removed and an existing file is unchanged. If several threads or processes
-    write the same file, the last one wins.
-
-    Parameters
-    ----------
-    path
-        The file, or a URL that fsspec can write. Links are followed.
-    force
-        Whether to replace an existing file. If not, a file that appears while the block runs is not replaced either.
-
-    Raises
-    ------
-    FileExistsError
-        If the file exists and ``force`` is false.
-    OSError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from allegiance.io import replacing
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "note.txt"
-    ...     with replacing(path) as temporary:
-    ...         _ = Path(temporary).write_text("done")
-    ...         existed = path.exists()
-    ...     print(existed, path.read_text())
-    False done
+    is interrupted, the temporary file is removed and an existing file is unchanged. Without ``force``, no file is
+    replaced, even one that appears while the block runs. If several processes write one file, the last one wins.
     """
     check_writable(path, force=force)
     if is_url(os.fspath(path)):

@@ -25,6 +25,8 @@ _STATISTIC_NAME = rf"(?i)(?:^|\W)(?:{_TOTAL}|{_STATISTIC})(?:\W|$)"
 _MAX_NAMED, _MAX_MEANS = 1_000, 3
 #: Smallest number of a total, and minimum rows above an unnamed one.
 _MIN_TOTAL, _MIN_SUMMED = 10, 8
+#: Rows at the end of a table that may be unnamed means.
+_LAST_ROWS = 3
 
 
 class OddRows:
@@ -73,8 +75,8 @@ class OddRows:
             is_header = sum(text in names for text in texts) > len(texts) / 2
             if is_header or len(shared) <= limit:
                 odd[row] = "repeated header" if is_header else "text in columns of numbers"
-        if self._named and sample.share == 1.0:
-            odd |= self._statistics(sample)
+        if sample.share == 1.0:
+            odd |= self._statistics(sample) if self._named else self._unnamed_means(sample)
         # A total has the largest value of several columns, which is the sum of all others.
         tall = [one.moments for one in numbers if one.moments.low.value >= 0 > one.moments.high.value]
         tall = [moments for moments in tall if moments.n > 3]
@@ -84,6 +86,25 @@ class OddRows:
         if is_most or (sums > 1 and min(one.n for one in tall) >= _MIN_SUMMED):
             odd.setdefault(row, "total")
         return odd
+
+    def _unnamed_means(self, sample: Sample) -> dict[int, str]:
+        """Return which of the last rows has the means of at least three columns."""
+        rows = range(max(0, self._n_rows - _LAST_ROWS), self._n_rows)
+        distances = list[FloatArray]()
+        for column in self._columns:
+            reading = column.best_reading()
+            if reading not in MARKS:
+                continue
+            moments = column.readings[reading].moments
+            if moments.n >= _MIN_SUMMED and moments.squares > 0:
+                values = read_column(sample.column(column.name)[-len(rows) :], reading, ())[0]
+                values = np.where(values == np.round(values), np.nan, values)  # a mean is rarely whole
+                distances.append(np.abs(values - moments.mean) / np.sqrt(moments.squares / moments.n))
+        if len(distances) < 3:
+            return {}
+        known, near = np.isfinite(distances).sum(axis=0), (np.array(distances) < 0.005).sum(axis=0)
+        is_mean = (near >= 3) & (near >= 0.8 * known)
+        return {row: "means" for row, yes in zip(rows, is_mean, strict=True) if yes}
 
     def _statistics(self, sample: Sample) -> dict[int, str]:
         """Return the named rows with the sums of other rows, or with the means, in their columns of numbers."""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, join_names
+from allegiance._core.validation import BoolArray, FloatArray, IntArray, join_names
 from allegiance.drivers import Finding
 from allegiance.notebook import count
 
@@ -51,24 +51,22 @@ class CellError(TableError):
 
 
 class Gaps:
-    """Counts of missing values by column, and of new categories by column; None for more than 1,000 categories."""
+    """Counts of missing values by column, and of new categories by column until there are too many of them."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()
-        self.new: dict[str, Counter[str] | None] = {}
+        self.new: dict[str, Counter[str]] = {}
 
     def add_missing(self, column: str, gaps: BoolArray) -> None:
         """Count the missing values of a column."""
         if number := int(gaps.sum()):
             self.missing[column] += number
 
-    def add_new(self, column: str, counts: Mapping[str, int] | None) -> None:
+    def add_new(self, column: str, counts: Mapping[str, int]) -> None:
         """Count the new categories of a column."""
         counter = self.new.setdefault(column, Counter())
-        if counter is not None:
-            counter.update(counts or {})
-        if counts is None or (counter is not None and len(counter) > _MAX_CATEGORIES):
-            self.new[column] = None
+        if len(counter) <= _MAX_CATEGORIES:
+            counter.update(counts)
 
 
 @dataclass
@@ -143,13 +141,7 @@ class FeaturePlan:
 
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> FeaturePlan:
-        """Return a plan that uses columns of numbers as they are, without scaling or filling.
-
-        Parameters
-        ----------
-        names
-            The columns.
-        """
+        """Return a plan that uses columns of numbers as they are, without scaling or filling."""
         columns = [ColumnPlan(str(name), "feature", "numbers", "number") for name in names]
         return cls(columns, scaled=False, impute=None)
 
@@ -210,13 +202,7 @@ class FeaturePlan:
             raise TableError("\n".join(self.problems))
 
     def describe(self, *, findings: bool = True) -> list[str]:
-        """Return the plan in a few lines of text.
-
-        Parameters
-        ----------
-        findings
-            Whether to list the findings, too.
-        """
+        """Return the plan in a few lines of text, by default with its findings."""
         lines = [f"{self.where}: {self.n_rows:,} rows, {len(self.columns):,} columns"]
         for role, title in (("id", "id"), ("label", "labels")):
             named = [f"{c.name} ({c.reason})" if c.reason else c.name for c in self.columns if c.role == role]
@@ -265,8 +251,7 @@ class FeaturePlan:
         names = set(batch.schema.names)
         missing = [name for name in self.used if name not in names]
         if missing:
-            text = ", ".join(map(repr, missing[:10]))
-            raise TableError(f"the rows have no column {text}, which the model needs.")
+            raise TableError(f"the rows have no column {join_names(map(repr, missing))}, which the model needs.")
         used = batch.select([*self.used, *(name for name in self.labels if name in names)])
         matrix = np.zeros((batch.num_rows, len(self.names)), dtype=np.float32 if self.single else np.float64)
         present = np.ones(batch.num_rows, dtype=bool)
@@ -300,7 +285,7 @@ class FeaturePlan:
                 n_missing[column.name] = int(gaps.sum())
             at += column.width
         if n_missing and self.impute is None:
-            raise TableError(missing_message(n_missing))
+            raise TableError(f"{missing_message(n_missing)} The setting of a saved model cannot be changed.")
         if self.scaled:
             center, spread = self._centers_and_spreads
             matrix -= center
@@ -353,7 +338,7 @@ class FeaturePlan:
         Raises
         ------
         TableError
-            If a row would be left out because of a missing value or label.
+            If a row has a missing value that the plan does not fill, or no label. :meth:`prepare` leaves them out.
         """
         if isinstance(rows, (str, Table)) or hasattr(rows, "__fspath__"):
             rows = open_table(rows).read(list(self.used), typed=False)
@@ -361,92 +346,50 @@ class FeaturePlan:
         matrix, used = self.prepare(rows)
         if used.size < rows.num_rows:
             gaps = rows.num_rows - used.size
-            raise TableError(f"{gaps:,} rows have a missing value or label. Call prepare(), which leaves them out.")
+            raise TableError(f"{gaps:,} rows have a missing value or label: fill them, or leave these rows out.")
         return matrix
 
-    #: A plan works like a fitted transformer.
-    transform = matrix
-
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the matrix columns.
-
-        Parameters
-        ----------
-        input_features
-            Ignored.
-        """
-        return np.array(self.names, dtype=object)
-
     def in_units(self, matrix: Any) -> FloatArray:
-        """Return rows of a matrix (m, d), such as centers, in the table's own units: numbers, days, and shares.
-
-        Parameters
-        ----------
-        matrix
-            In the scale of :meth:`matrix`.
-        """
+        """Return rows of a matrix (m, d), such as centers, in the table's own units: numbers, days, and shares."""
         center, spread = self._centers_and_spreads
         return np.asarray(matrix, dtype=np.float64) * spread + center
 
     def scale_matrix(self, matrix: Any) -> FloatArray:
-        """Return a matrix (m, d) in the table's own units in the scale of :meth:`matrix`.
-
-        Parameters
-        ----------
-        matrix
-            Numbers, days, and zeros and ones.
-        """
+        """Return a matrix (m, d) in the table's own units, with zeros and ones, in the scale of :meth:`matrix`."""
         matrix = np.asarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
             raise TableError(f"the matrix must have {len(self.names)} columns, got shape {matrix.shape}.")
         center, spread = self._centers_and_spreads
         return (matrix - center) / spread
 
-    def check(self, table: Table) -> list[str]:
-        """Check the columns of another table against the plan, and return notes for the user.
+    def check(self, table: Table) -> None:
+        """Check the columns of another table, whose findings replace those of the plan.
 
-        Parameters
-        ----------
-        table
-            A table with the columns ``used``, in any order. Its values are checked while it is read.
-
-        Raises
-        ------
-        TableError
-            If columns are missing, which the message names, or if there are no rows.
+        Its values are checked while it is read. Raises a ``TableError`` for missing columns, and without rows.
         """
         there = set(table.columns)
         missing = [name for name in self.used if name not in there]
-        partial = [name for names in table.partial_columns(()) for name in names]
+        partial = {name for names in table.partial_columns(()) for name in names}
         table.check_columns([name for name in missing if name in partial])
         if missing:
             plural = "columns that the model needs are" if len(missing) > 1 else "column that the model needs is"
             raise TableError(f"{table.where}: {len(missing)} {plural} missing: {join_names(map(repr, missing))}.")
         if table.count_rows() == 0:
             raise TableError(f"{table.where} has a header, but no rows.")
-        notes = []
+        # Which numbers mean missing is part of the plan.
+        self.findings = [finding for finding in table.findings if finding.kind in ("reading", "rows")]
         ignored = sorted(there - {column.name for column in self.columns}, key=table.columns.index)
         if ignored:
-            notes.append(f"ignoring columns the model was not fitted on: {join_names(ignored)}.")
-        if partial:
-            notes.append(f"ignoring columns that only some files have: {join_names(partial)}.")
-        return notes
+            text = f"Ignored columns the model was not fitted on: {join_names(ignored)}."
+            self.findings.append(Finding("reading", tuple(ignored), text, level="note"))
 
     def describe_gaps(self, gaps: Gaps) -> list[str]:
-        """Return notes on missing values and on categories that are not in the plan.
-
-        Parameters
-        ----------
-        gaps
-            From :meth:`prepare`.
-        """
+        """Return notes on missing values and on categories that are not in the plan, from :meth:`prepare`."""
         notes = []
         for name, new in gaps.new.items():
-            if new is None:
-                notes.append(f"column {name!r} has more than 1,000 values; new ones are encoded as zeros.")
-            elif new:
-                text = "has categories the model has not seen; they are encoded as zeros"
-                notes.append(f"column {name!r} {text}: {join_counts(new)}.")
+            listed = "more than 1,000" if len(new) > _MAX_CATEGORIES else join_counts(new)
+            text = "has categories the model has not seen; they are encoded as zeros"
+            notes.append(f"column {name!r} {text}: {listed}.")
         if gaps.missing:
             what = "filled as in the model" if self.impute == "median" else "in rows that are left out"
             notes.append(f"{count(gaps.missing.total(), 'missing value')} {what}: {join_counts(gaps.missing)}.")
@@ -460,18 +403,7 @@ class FeaturePlan:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FeaturePlan:
-        """Return a plan from the values of :meth:`to_dict`.
-
-        Parameters
-        ----------
-        values
-            Plain values.
-
-        Raises
-        ------
-        ValueError
-            If they do not describe a plan.
-        """
+        """Return a plan from the values of :meth:`to_dict`, or raise ``ValueError`` if they do not describe one."""
         try:
             if values["impute"] not in (None, *IMPUTATIONS):
                 raise ValueError(f"impute is {values['impute']!r}")
@@ -523,5 +455,5 @@ def missing_message(gaps: Mapping[str, int]) -> str:
     """Return a message about missing values that the plan does not fill."""
     return (
         f"values are missing in {join_counts(gaps)}. Pass `impute='median'` to fill them, or `impute='drop'` to "
-        "leave their rows out. The setting of a saved model cannot be changed."
+        "leave their rows out."
     )

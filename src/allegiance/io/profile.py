@@ -412,11 +412,12 @@ class _Moments(NamedTuple):
             # Many answers of 99999 where all other incomes are rare.
             if is_nines and value > 0 and varied and n >= max(10, 0.01 * self.n, 10 * end.next_count):
                 return Sentinel(value, n, False)
-            if not varied or n < max(3, 0.005 * self.n):
+            # Most values of a column do not mean missing: most customers pay no late fees.
+            if not varied or n < max(3, 0.005 * self.n) or 2 * n > self.n:
                 continue
             if gap > (_ZERO_GAP if value == 0 else _GAP):
                 return Sentinel(value, n, True)
-            is_code = value == -1 and end.has_odd_sign and self.is_whole and n > 1.5 * end.next_count
+            is_code = value == -1 and end.has_odd_sign and n > 1.5 * end.next_count
             if is_code or (value == 0 and gap > _SUSPECT_GAP and self.low.value == 0):
                 return Sentinel(value, n, False)
         return None

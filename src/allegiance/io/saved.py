@@ -119,13 +119,7 @@ class Model:
         return result
 
     def predict(self, rows: Any) -> AnyArray:
-        """Return the label (n,) of each row.
-
-        Parameters
-        ----------
-        rows
-            As in :meth:`affinity`.
-        """
+        """Return the label (n,) of each row; see :meth:`affinity`."""
         fitted = self.scorer.fitted_
         if is_lazy(rows):
             from .dask import predict_lazily
@@ -142,25 +136,13 @@ class Model:
         top: int | None = None,
         details: bool = False,
     ) -> Any:
-        """Score Arrow data; see :meth:`allegiance.AffinityScorer.score_arrow`.
-
-        Parameters
-        ----------
-        data, keep, labels, top, details
-            As there.
-        """
+        """Score Arrow data; see :meth:`allegiance.AffinityScorer.score_arrow`."""
         from .batches import score_arrow
 
         return score_arrow(self, data, columns=None, keep=keep, labels=labels, top=top, details=details)
 
     def profile(self, rows: Any) -> Profile:
-        """Return the profile of a period, in the units of the table; see :func:`allegiance.drift.compare_profiles`.
-
-        Parameters
-        ----------
-        rows
-            As in :meth:`affinity`.
-        """
+        """Return the profile of a period, in the units of the table; see :func:`allegiance.drift.compare_profiles`."""
         if is_lazy(rows):
             from .dask import profile_lazily
 
@@ -168,13 +150,7 @@ class Model:
         return profile_matrix(self.scorer.fitted_, self.plan, self.plan.matrix(rows))
 
     def keep_baseline(self, rows: Any) -> Self:
-        """Store the profile of a first period, the baseline for drift. It is saved with the model.
-
-        Parameters
-        ----------
-        rows
-            As in :meth:`affinity`; usually the training data.
-        """
+        """Store the profile of a first period, such as the training data, as the baseline for drift."""
         self.scorer.fitted_ = replace(self.scorer.fitted_, baseline=self.profile(rows).without_rows())
         return self
 

@@ -64,7 +64,7 @@ class Percent(float):
 
 
 def open_sink(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sink,
     *,
     force: bool = False,
     metadata: Mapping[str, Any] | None = None,
@@ -149,8 +149,6 @@ class Sink:
     ----------
     path, format
         The file and its format.
-    n_rows
-        Number of rows written so far.
     formats, numbers, colors, choices, summary
         For workbooks: the number format of a column; columns of text to write as numbers where they are; the fill color
         of cells with a certain text; the values that the drop-down list of a column offers; and the sections of a
@@ -164,7 +162,7 @@ class Sink:
     summary: Sequence[tuple[str, Sequence[Sequence[Any]]]] = ()
 
     def __init__(self, path: str, format: str, force: bool, metadata: Mapping[str, str], escape_formulas: bool) -> None:
-        self.path, self.format, self.n_rows = path, format, 0
+        self.path, self.format = path, format
         self._force, self._metadata = force, metadata
         writers: dict[str, Callable[[IO[bytes], Any], Any]] = {
             "csv": lambda file, schema: _Delimited(file, schema, ",", escape_formulas),
@@ -180,9 +178,6 @@ class Sink:
         self._stack = ExitStack()
         self._schema: Any = None
 
-    def __fspath__(self) -> str:
-        return self.path
-
     def __enter__(self) -> Sink:
         with ExitStack() as stack:
             if self.path == "-":
@@ -194,13 +189,7 @@ class Sink:
         return self
 
     def check(self, fields: Iterable[pa.Field]) -> None:
-        """Raise if this format cannot store a column, to fail before the work.
-
-        Parameters
-        ----------
-        fields
-            Names and types of some or all columns.
-        """
+        """Raise if this format cannot store a column, to fail before the work."""
         for field in fields:
             alone = pa.schema([field])
             try:
@@ -214,13 +203,7 @@ class Sink:
                 ) from error
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Append rows, which must all have the same columns.
-
-        Parameters
-        ----------
-        rows
-            A record batch or a table.
-        """
+        """Append rows, which must all have the same columns."""
         if self._file is None:
             raise TableError("a sink can be written only inside its with block.")
         if self._writer is None:
@@ -230,7 +213,6 @@ class Sink:
             if batch.schema.names != self._schema.names:
                 raise TableError(f"{self.path}: these rows have different columns than earlier rows.")
             self._writer.write_batch(batch.cast(self._schema))
-            self.n_rows += batch.num_rows
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

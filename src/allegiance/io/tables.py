@@ -123,8 +123,6 @@ def open_table(
         return source
     if decimal not in (None, ".", ","):
         raise TableError(f"decimal must be '.' or ',', got {decimal!r}.")
-    if format == "tsv":
-        format, sep = "csv", sep or "\t"
     if format is not None and format not in FORMATS:
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     if keep_rows not in ("auto", "all"):
@@ -200,13 +198,7 @@ class Table:
         self._written = {name for part in self._parts for name in (names if part.written else part.keys)}
 
     def partial_columns(self, needed: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Return the incomplete columns that most files have or that are needed, and the incomplete columns to ignore.
-
-        Parameters
-        ----------
-        needed
-            Names of columns.
-        """
+        """Return the incomplete columns that most files have or that are needed, and those to ignore."""
         names, most = set(needed), len(self._parts) / 2
         incomplete = [name for name, (_, n) in self._partial.items() if n > most or name in names]
         return incomplete, [name for name in self._partial if name not in incomplete]
@@ -224,13 +216,7 @@ class Table:
             raise TableError(f"{self.where}: column {name!r} has different types in its files. {error}") from error
 
     def set_missing(self, missing: Mapping[str, Sequence[Any]]) -> None:
-        """Set the words and numbers that mean missing by column, before the table is profiled.
-
-        Parameters
-        ----------
-        missing
-            As in :func:`open_table`.
-        """
+        """Set the words and numbers that mean missing by column, before the table is profiled."""
         self._rules, self._profile = {**self._rules, "missing": missing}, None
 
     def partitions(self) -> list[Table]:
@@ -241,11 +227,6 @@ class Table:
             one._parts, one.where, one.files = [part], part.where, part.files
             tables.append(one)
         return tables
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences on how the table was read, such as a detected encoding; complete after profiling."""
-        return [str(finding) for finding in self.findings]
 
     @property
     def n_rows(self) -> int | None:
@@ -263,13 +244,7 @@ class Table:
         return bool(self._written)
 
     def place_of(self, row: int) -> str:
-        """Return the file of a row, and its line in a text file or its number from 0 in the file, for messages.
-
-        Parameters
-        ----------
-        row
-            The number of a row of the table, as in :meth:`batches`.
-        """
+        """Return the file of a row, and its line in a text file or its number from 0 in the file, for messages."""
         part, (raw, *_) = next((part, rows) for part, rows in self._split_rows([row]) if rows)
         return f"{part.where}, line {part.lines_of([raw])[0]:,}" if part.written else f"{part.where}, row {raw:,}"
 
@@ -338,13 +313,7 @@ class Table:
         return pairs
 
     def lines_of(self, rows: Sequence[int]) -> list[str]:
-        """Return the lines of rows in their file, with the file if there are several; rows that are left out count.
-
-        Parameters
-        ----------
-        rows
-            Numbers of rows, counted from 0, in ascending order.
-        """
+        """Return the lines of ascending rows in their file, with the file if there are several."""
         pairs = [(part, line) for part, own in self._split_rows(rows) for line in part.lines_of(own)]
         return [f"{part.where} {line}" if len(self._parts) > 1 else str(line) for part, line in pairs]
 
@@ -426,13 +395,7 @@ class Table:
     def typed(self, batch: pa.RecordBatch, *, keep_words: bool = True) -> pa.RecordBatch:
         """Convert unparsed rows to the types in the profile.
 
-        Parameters
-        ----------
-        batch
-            Some columns of the table.
-        keep_words
-            Leave whole numbers mixed with words as text: they may be labels, and "unknown" one of them. To describe
-            columns, pass False.
+        With ``keep_words``, whole numbers mixed with words stay text: they may be labels, and "unknown" one of them.
         """
         schema = self.schema_of(batch.schema.names, typed=True, keep_words=keep_words)
         if batch.schema.types == schema.types:
@@ -445,15 +408,7 @@ class Table:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def schema_of(self, columns: Sequence[str], *, typed: bool, keep_words: bool = True) -> pa.Schema:
-        """Return names and types of columns. Profiles the table if they include text.
-
-        Parameters
-        ----------
-        columns, typed
-            As in :meth:`batches`.
-        keep_words
-            As in :meth:`typed`.
-        """
+        """Return names and types of columns; see :meth:`typed`. Profiles the table if they include text."""
         raw = [self._raw.field(name) for name in columns]
         if not typed or self._written.isdisjoint(columns):
             return pa.schema(raw)
@@ -468,13 +423,7 @@ class Table:
         )
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
-        """Return the names if the table has all of these columns; otherwise raise an error that lists the missing ones.
-
-        Parameters
-        ----------
-        columns
-            The names.
-        """
+        """Return the names if the table has all of these columns; otherwise list the missing ones in an error."""
         names = list(columns)
         known = set(self.columns)
         unknown = [name for name in dict.fromkeys(names) if name not in known]
@@ -669,11 +618,8 @@ def _open_part(path: str, format: str | None, dialect: Dialect, sheet: str | Non
             return TextFile.spool(pipe, path, dialect)
     kind = format or _format_of(path)
     if kind is None:
-        listed = ", ".join(_ENDINGS)
-        raise TableError(
-            f"{path}: unknown file name ending. Known endings are {listed}. "
-            "For any other ending pass format='csv' in Python, or pipe the text into the command (-)."
-        )
+        text = f"{path}: unknown file name ending. Known endings are {', '.join(_ENDINGS)}."
+        raise TableError(f"{text} Rename the file, or pass `format='csv'`.")
     if kind == "csv":
         return TextFile(path, lambda: open_bytes(path), dialect)
     if kind == "xlsx":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
 _TRAITS, _IN_NAME, _IN_DETAILS = 8, 2, 3
 #: Smallest differences for a name: in standard deviations, and in the share of a category.
 _WORTH_A_NAME, _WORTH_A_SHARE = 0.6, 0.25
+#: How much more a category says that is frequent in a cluster than one that is rare there.
+_FREQUENT = 1.5
 #: Smallest difference in the share of texts with a word, and most texts and words that are counted.
 _WORTH_A_WORD, _TEXTS, _WORDS = 0.1, 10_000, 5_000
 #: Characters of a name, and of a category inside it.
 _NAME_LENGTH, _LEVEL_LENGTH = 48, 24
 #: Values that are only clear together with their column name.
-_BARE = {"yes", "no", "true", "false", "0", "1", "y", "n", "none", "other", "unknown", "ja", "nein"}
+_BARE = {"yes", "no", "true", "false", "y", "n", "none", "other", "unknown", "ja", "nein"}
 #: Milliseconds.
 _DAY = 86_400_000.0
 
@@ -119,8 +123,8 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
         if profile is None:
             continue
         difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
-        # Of two equally different categories, the one that is more frequent here.
-        strongest = (np.abs(difference) * np.where(difference > 0, 1 + 1e-9, 1)).argmax(axis=1)
+        # Of two similarly different categories, the one that is more frequent here.
+        strongest = (np.abs(difference) * np.where(difference > 0, _FREQUENT, 1)).argmax(axis=1)
         for cluster, level in enumerate(strongest.tolist()):
             if value := float(difference[cluster, level]):
                 inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
@@ -164,16 +168,22 @@ class Description(NamedTuple):
 
 def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Description]:
     """Return a description of each cluster from its traits."""
-    names = [_name(columns, own, _IN_NAME) for own in traits]
-    longer = [_name(columns, own, _IN_NAME + 2, 2 * _NAME_LENGTH) for own in traits]
+    # Answers such as "very accurate" occur in several columns.
+    levels = Counter(level.strip().lower() for column in columns for level in column.levels)
+    bare = _BARE | {level for level, n in levels.items() if n > 1 or not any(letter.isalpha() for letter in level)}
+    names = [_name(columns, own, bare, _IN_NAME) for own in traits]
+    longer = [_name(columns, own, bare, _IN_NAME + 2, 2 * _NAME_LENGTH) for own in traits]
     # Clusters with the same name get more traits.
     names = [more if names.count(name) > 1 else name for name, more in zip(names, longer, strict=True)]
-    details = [", ".join(_detail(columns[trait.column], trait) for trait in own[:_IN_DETAILS]) for own in traits]
-    return [Description(name, detail) for name, detail in zip(names, details, strict=True)]
+    details = [filter(None, (_detail(columns[trait.column], trait) for trait in own)) for own in traits]
+    return [Description(name, ", ".join(islice(own, _IN_DETAILS))) for name, own in zip(names, details, strict=True)]
 
 
-def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _NAME_LENGTH) -> str:
-    """Return the name of a cluster that describes its strong traits, or the strongest one if all are weak."""
+def _name(columns: list[Column], traits: list[Trait], bare: set[str], most: int, length: int = _NAME_LENGTH) -> str:
+    """Return the name of a cluster that describes its strong traits, or the strongest one if all are weak.
+
+    Categories in ``bare`` are only clear together with their column name.
+    """
     named = [trait for trait in traits if columns[trait.column].is_named]
     parts: list[str] = []
     for trait in named:
@@ -181,21 +191,21 @@ def _name(columns: list[Column], traits: list[Trait], most: int, length: int = _
             break
         if trait.level >= 0 and trait.inside - trait.outside < _WORTH_A_SHARE:
             continue
-        part = shorten(_words(columns[trait.column], trait), length)
+        part = shorten(_words(columns[trait.column], trait, bare), length)
         if part not in parts and (not parts or sum(map(len, [*parts, part])) <= length):
             parts.append(part)
     if not parts and named:
         weakly = ("less often", "more often")[named[0].difference > 0] if named[0].level >= 0 else "somewhat"
-        parts = [shorten(f"{weakly} {_words(columns[named[0].column], named[0])}", length)]
+        parts = [shorten(f"{weakly} {_words(columns[named[0].column], named[0], bare)}", length)]
     return ", ".join(parts)
 
 
-def _words(column: Column, trait: Trait) -> str:
+def _words(column: Column, trait: Trait, bare: set[str]) -> str:
     """Return the words that describe a trait, such as "high income" or a category."""
     if column.kind == "category":
         level = column.levels[trait.level].strip()
         words = shorten(level, _LEVEL_LENGTH)
-        words = f"{column.name} {words}" if level.lower() in _BARE else words
+        words = f"{column.name} {words}" if level.lower() in bare else words
     else:
         ends = ("late", "early") if column.kind == "date" else ("high", "low")
         words = f"{ends[trait.difference < 0]} {join_names([column.name])}"
@@ -203,20 +213,28 @@ def _words(column: Column, trait: Trait) -> str:
 
 
 def _detail(column: Column, trait: Trait) -> str:
-    """Return the words that describe a trait, with the values of the cluster and the others."""
+    """Return the words that describe a trait, with the values of the cluster and the others; empty if they agree."""
     if column.kind == "category":
-        level = column.levels[trait.level].strip()
-        return f"{join_names([column.name])}={level} ({trait.inside:.0%}, others {trait.outside:.0%})"
-    inside, outside = (_in_unit(column, value) for value in (trait.inside, trait.outside))
-    return f"{_words(column, trait)} ({inside}, others {outside})"
+        words = f"{join_names([column.name])}={column.levels[trait.level].strip()}"
+        words = words if trait.difference > 0 else f"less often {words}"
+        inside, outside = (f"{value:.0%}" for value in (trait.inside, trait.outside))
+    else:
+        words, gap = _words(column, trait, set()), abs(trait.inside - trait.outside)
+        inside, outside = (_in_unit(column, value, gap=gap) for value in (trait.inside, trait.outside))
+    return "" if inside == outside else f"{words} ({inside}, others {outside})"
 
 
-def _in_unit(column: Column, value: float, largest: float | None = None) -> str:
-    """Return a typical value in its unit as text, with as many decimals as the largest value in its row needs."""
+def _in_unit(column: Column, value: float, largest: float | None = None, gap: float = 0.0) -> str:
+    """Return a typical value in its unit as text, with the decimals that the largest value in its row needs.
+
+    Values that differ by a small ``gap`` have two of its digits.
+    """
     if column.kind == "date":
         return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
     if column.is_year:
         return f"{value:.0f}"
+    if gap and gap < 0.01 * abs(value) < 1e13:
+        return f"{value:,.{max(0, 1 - int(np.floor(np.log10(gap))))}f}"
     if largest is not None and 1e-3 <= largest < 1e15:
         decimals = max(0, 2 - int(np.floor(np.log10(largest))))
         return f"{round(value, decimals) or 0.0:,.{decimals}f}"
@@ -237,9 +255,17 @@ def name_by_words(texts: list[str], codes: IntArray, k: int) -> list[str]:
     profile = _compared(sums.toarray() / np.maximum(members, 1), members, None, 1.0)
     difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
     difference[np.nan_to_num(profile.means - profile.rest) < _WORTH_A_WORD] = 0.0
-    strongest = np.argsort(-difference, axis=1, kind="stable")[:, :_IN_NAME]
-    vocabulary = words.get_feature_names_out()
-    return [", ".join(vocabulary[word] for word in own if difference[code, word]) for code, own in enumerate(strongest)]
+    vocabulary, names = words.get_feature_names_out(), list[str]()
+    for own in difference:
+        chosen = list[str]()
+        for word in np.argsort(-own, kind="stable").tolist():
+            if not own[word] or len(chosen) == _IN_NAME:
+                break
+            # "visualization" adds nothing to "visualizations".
+            if not any(one.startswith(vocabulary[word]) or vocabulary[word].startswith(one) for one in chosen):
+                chosen.append(vocabulary[word])
+        names.append(", ".join(chosen))
+    return names
 
 
 def cluster_descriptions(result: AffinityResult, data: Any) -> list[Description]:

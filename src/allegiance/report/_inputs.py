@@ -307,7 +307,8 @@ def read_columns(table: Any) -> Iterator[Column]:
         if series.dtype.is_numeric():
             values = series.cast(nw.Float64).to_numpy().astype(np.float64)
             values = np.where(np.isfinite(values), values, np.nan)
-            if np.isin(values[~np.isnan(values)], [0.0, 1.0]).all():  # For a flag, shares are clearer than a mean.
+            codes = np.unique(values[~np.isnan(values)])
+            if codes.size <= 2 and (codes == codes.round()).all():  # For two codes, shares are clearer than a mean.
                 yield _text_column(str(name), [str(int(v)) if v == v else None for v in values.tolist()])
             else:
                 yield Column(str(name), "number", values)

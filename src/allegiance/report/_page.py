@@ -16,7 +16,7 @@ import numpy as np
 from allegiance._core.validation import IntArray, is_sparse, require
 from allegiance.drivers import drivers as find_drivers
 from allegiance.fitting import NOISE
-from allegiance.io import check_writable, write_whole
+from allegiance.io.files import check_writable, write_whole
 from allegiance.notebook import count, element, markup
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, display_name
 
@@ -95,9 +95,11 @@ class Page:
         columns = [column.name for column in self.inputs.columns if column.describes and column.kind != "text"]
         if result.classes.size < 2 or not columns:
             return None
-        if features is not None and (table is None or not set(features.names) <= set(table.columns)):
+        if features is not None and (
+            table is None or (features.are_named and not {*features.names} <= {*table.columns})
+        ):
             return find_drivers(result, features.rows, names=features.names)
-        columns = columns if features is None else features.names
+        columns = features.names if features is not None and features.are_named else columns
         return find_drivers(result, table.select(columns).to_native(), scale=True)
 
     def _set_result(self, result: AffinityResult, audit: Any) -> None:
@@ -135,7 +137,7 @@ class Page:
         shares = {} if self._drivers is None else self._drivers.shares
         page_data = {
             "quantity": groups.word,
-            "calibrated": result._calibrated,
+            "calibrated": result._has_trust,
             "audited": result._audited is not None,
             "verdicts": VERDICTS,
             "counts": counts,
@@ -144,7 +146,7 @@ class Page:
             "labels": [*groups.labels, str(NOISE)],
             "clusterNames": [self.names[label] for label in groups.labels],
             "levels": levels.tolist(),
-            "sums": sums.round(6).tolist() if result._calibrated else None,
+            "sums": sums.round(6).tolist() if result._has_trust else None,
             "colors": palettes(len(groups.clusters)),
             "axes": [
                 {"name": one.name, "labels": one.labels, "caption": one.description, "limits": one.limits}
@@ -295,7 +297,7 @@ def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
     Random rows are last and shuffled, so that the ones reviewed so far are a random sample at any time.
     """
     labeled = int((result._codes >= 0).sum())
-    if not result._calibrated or not labeled:
+    if not result._has_trust or not labeled:
         return None, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
     sample = result.audit_sample(min(AUDITED, labeled))
     random = np.asarray(sample.origin) == "random"
@@ -393,7 +395,7 @@ def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any],
 def _where_to_start(result: AffinityResult, groups: Groups) -> list[str | int]:
     """Return the sentence of the page about the cluster to check first."""
     worst = groups.clusters[0]
-    if result.classes.size == 1 or not result._calibrated or not sum(groups.counts[1:3]):
+    if result.classes.size == 1 or not result._has_trust or not sum(groups.counts[1:3]):
         return []
     word = "would hold up" if result._audited is None else "are right"
     replication = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
@@ -435,7 +437,7 @@ def tiles(
         bar = {"value": share, "low": interval[0], "high": interval[1], "mark": null}
         title = "Replication: labels that would hold up on a fresh sample"
         facts.append(Tile(title, percent(share), f"90% prediction interval: {_interval(interval)}", bar))
-    word = "labels" if result._calibrated else "labels, by own affinity"
+    word = "labels" if result._has_trust else "labels, by own affinity"
     share_text = f"{counts[2] / labels:.1%} of" if counts[2] else "of"
     note = f"{share_text} {labels:,} {word}; {counts[1]:,} are borderline"
     facts.append(Tile("Doubtful labels", f"{counts[2]:,}", note, verdicts=counts[:3]))
@@ -443,7 +445,7 @@ def tiles(
     if null is not None:
         note = f"{percent(null)} would hold up in data without clusters, too: no evidence of clusters"
         facts.append(Tile(title, "No better", note, alarm=True))
-    elif result._calibrated and result.classes.size > 1 and features is not None and not is_sparse(features.rows):
+    elif result._has_trust and result.classes.size > 1 and features is not None and not is_sparse(features.rows):
         facts.append(Tile(title, "Better", "More labels hold up than in comparable data without clusters"))
     if drivers is not None and drivers.shares:
         top = ", ".join(list(drivers.shares)[:3])

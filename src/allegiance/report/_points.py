@@ -102,7 +102,7 @@ def group_points(result: AffinityResult) -> Groups:
         code=np.where(result._noise, k, place[result._codes]),
         # A sum may round to just above 1.
         values=np.minimum(result._trust_or_affinity, 1.0),
-        word="trust" if result._calibrated else "own affinity",
+        word="trust" if result._has_trust else "own affinity",
     )
 
 

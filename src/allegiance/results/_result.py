@@ -168,7 +168,8 @@ class AffinityResult(CardMixin):
     _engine_codes: AnyArray
     _frame_like: FrameLike
     clusters: AnyArray | None = None
-    _top_ranks: Ranks | None = None
+    _stored_ranks: Ranks | None = None
+    """With ``top``, or after calibration; None to compute them on first use."""
     _audited: FloatArray | None = None
     _own_drivers: Lazy[Drivers] | None = None
 
@@ -180,12 +181,12 @@ class AffinityResult(CardMixin):
     @cached_property
     def _ranks(self) -> Ranks:
         """The clusters that matter most to each point of the result."""
-        if self._top_ranks is not None:
-            return self._top_ranks
+        if self._stored_ranks is not None:
+            return self._stored_ranks
         return Ranks.of(self.affinity, self.standard_error, self._codes)
 
     @property
-    def _calibrated(self) -> bool:
+    def _has_trust(self) -> bool:
         """Whether the result has trust."""
         return self._trust_map is not None
 
@@ -255,7 +256,7 @@ class AffinityResult(CardMixin):
     @property
     def _trust_or_affinity(self) -> FloatArray:
         """(n,) trust or, without calibration, own affinity; NaN for noise."""
-        return np.where(self._noise, np.nan, self.trust if self._calibrated else self.own_affinity)
+        return np.where(self._noise, np.nan, self.trust if self._has_trust else self.own_affinity)
 
     @cached_property
     def _verdicts(self) -> AnyArray:
@@ -312,7 +313,7 @@ class AffinityResult(CardMixin):
 
     def _review_columns(self, rows: IntArray) -> dict[str, AnyArray]:
         """Return the columns of :meth:`review` for some rows."""
-        names = ["label", "trust", "verdict", "rival"] if self._calibrated else ["label", "rival"]
+        names = ["label", "trust", "verdict", "rival"] if self._has_trust else ["label", "rival"]
         columns = {name: getattr(self, name)[rows] for name in names}
         return columns | {"priority": self.priority[rows], "reason": self._reasons(rows)}
 
@@ -356,7 +357,7 @@ class AffinityResult(CardMixin):
         there are ``cluster``, ``points``, ``own_affinity`` (mean), ``stable`` and ``rival``.
         """
         names = ["replication", "replication_low", "replication_high", "firm", "borderline", "doubtful"]
-        names = ["points", *(names if self._calibrated else ["own_affinity", "stable"]), "rival"]
+        names = ["points", *(names if self._has_trust else ["own_affinity", "stable"]), "rival"]
         lines = self.summary()._worst_first()
         noise = -1 if self.classes.dtype.kind in "iufb" else "-1"
         columns: dict[str, Any] = {"cluster": [noise if line.name is None else line.name for line in lines]}
@@ -390,7 +391,7 @@ class AffinityResult(CardMixin):
 
     def _columns(self, *, details: bool = False) -> dict[str, AnyArray]:
         """Return the columns (n,) of :meth:`frame` by name."""
-        names = ["label", *(["trust", "verdict"] if self._calibrated else []), "rival", "own_affinity"]
+        names = ["label", *(["trust", "verdict"] if self._has_trust else []), "rival", "own_affinity"]
         if self._members is not None:
             names.append("typicality")
         columns: dict[str, AnyArray] = {name: getattr(self, name) for name in [*names, "priority"]}
@@ -423,7 +424,10 @@ class AffinityResult(CardMixin):
 
         return ResultPlots(self)
 
-    def drivers(self, data: Any = None, **settings: Any) -> Drivers:
+    def drivers(
+        self, data: Any = None, *, plan: Any = None, names: Iterable[str] | None = None, ids: Any = None,
+        scale: bool | None = None,
+    ) -> Drivers:  # fmt: skip
         """Find the columns that separate the clusters, and a short rule that reproduces the labels.
 
         Parameters
@@ -431,7 +435,7 @@ class AffinityResult(CardMixin):
         data
             (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
             By default the genes, for a result of ``allegiance.anndata``.
-        **settings
+        plan, names, ids, scale
             As in ``allegiance.drivers.drivers``.
         """
         from allegiance.drivers import drivers
@@ -440,7 +444,7 @@ class AffinityResult(CardMixin):
             if self._own_drivers is None:
                 raise TypeError("drivers needs the data that was clustered: pass data=X.")
             return self._own_drivers.value
-        return drivers(self, data, **settings)
+        return drivers(self, data, plan=plan, names=names, ids=ids, scale=scale)
 
     def report(
         self,
@@ -587,13 +591,13 @@ class AffinityResult(CardMixin):
             (m,) True or False for each label, or the right labels. None or NaN where there is no answer.
         """
         estimate = audit(rows, right, label=self.label, codes=self._codes, classes=self.classes, ranking=self._ranking)
-        return replace(estimate, result=replace(self, _audited=estimate.trust))
+        return replace(estimate, result=replace(self, _audited=estimate.trust, _stored_ranks=self._ranks))
 
     def _count_imprecise(self) -> int:
         """Return how many points have an affinity whose 95% interval is wider than requested."""
         eps = self._measurement.eps
-        if self._top_ranks is not None:
-            return int((Z95 * self._top_ranks.worst_error > eps).sum())
+        if self._stored_ranks is not None:
+            return int((Z95 * self._stored_ranks.worst_error > eps).sum())
         # Looking at all numbers at once is much faster than row by row, and usually enough.
         if Z95 * self.standard_error.max(initial=0.0) <= eps:
             return 0
@@ -616,7 +620,7 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
     }
     if first.clusters is not None:
         arrays["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
-        arrays["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
+        arrays["_stored_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
 
     def joined_distances(which: int) -> FloatArray:
         return np.concatenate([part._distances.value[which] for part in parts])

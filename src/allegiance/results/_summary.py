@@ -94,8 +94,7 @@ class Summary(CardMixin):
     measurement
         How the affinities were measured.
     profile
-        The drift profile of the points, for :func:`allegiance.drift.compare_profiles`, if the scorer of the partitions
-        computed one.
+        The drift profile of the points, for :func:`allegiance.drift.compare_profiles`; None if there is none.
     """
 
     classes: AnyArray
@@ -117,9 +116,9 @@ class Summary(CardMixin):
     _trust_sums: AnyArray = field(default_factory=lambda: np.zeros(0, object))
     """(k + 1,) sums of own affinity, and of trust, in units of 2**-60; zero without trust."""
     _trust_map: TrustMap | None = None
-    _audited: bool = False
+    _is_audit: bool = False
     """Whether trust is the chance that a label is right, from an audit."""
-    _numbered: bool = True
+    _has_row_numbers: bool = True
     """Whether rows of the review list are row numbers, which shift when summaries are added."""
 
     @classmethod
@@ -137,6 +136,7 @@ class Summary(CardMixin):
         distance = np.abs(ranks.largest - 0.5)
         undecided = (distance <= Z95 * ranks.largest_error) & ((ranks.largest_error > 0) | (distance > 0))
         index = result._frame_like.index
+        is_range = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
         engines, numbers = np.unique(result._engine_codes, return_counts=True)
         values = result._trust_or_affinity
         return cls(
@@ -152,10 +152,10 @@ class Summary(CardMixin):
             measurement=result._measurement,
             _histogram=np.histogram(values[~np.isnan(values)], bins=_BINS, range=(0.0, 1.0))[0],
             _own_sums=_sum_by_cluster(rows, ranks.own, k + 1),
-            _trust_sums=_sum_by_cluster(rows, np.nan_to_num(values) * result._calibrated, k + 1),
+            _trust_sums=_sum_by_cluster(rows, np.nan_to_num(values) * result._has_trust, k + 1),
             _trust_map=result._trust_map,
-            _audited=result._audited is not None,
-            _numbered=index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1),
+            _is_audit=result._audited is not None,
+            _has_row_numbers=index is None or is_range,
         )
 
     def __add__(self, other: Summary) -> Summary:
@@ -163,7 +163,7 @@ class Summary(CardMixin):
         if not np.array_equal(self.classes, other.classes):
             raise ValueError("summaries can only be added if they come from the same scorer: their clusters differ.")
         later = other.review
-        if self._numbered:
+        if self._has_row_numbers:
             later = [{**line, "row": line["row"] + self.n_points} for line in later]
         head = heapq.merge(self.review, later, key=lambda line: -line["priority"])
         return replace(
@@ -234,7 +234,7 @@ class Summary(CardMixin):
         share = self.replication
         if share is None or self._trust_map is None:
             return None
-        return (np.nan, np.nan) if self._audited else self._trust_map.interval(share)
+        return (np.nan, np.nan) if self._is_audit else self._trust_map.interval(share)
 
     @property
     def above_chance(self) -> float | None:
@@ -255,7 +255,7 @@ class Summary(CardMixin):
             shares[:k, 3] = (self._own_sums[:k] / _ONE).astype(np.float64) / points[:k]
             if self._trust_map is not None:
                 shares[:k, 0] = (self._trust_sums[:k] / _ONE).astype(np.float64) / points[:k]
-                if not self._audited:
+                if not self._is_audit:
                     shares[:k, 1:3] = self._trust_map.cluster_intervals(shares[:k, 0])
                     shares[:k, 1:3][points[:k] == 1] = np.nan  # one label replicates or does not
         names = self.classes.tolist()
@@ -273,7 +273,7 @@ class Summary(CardMixin):
     @property
     def problems(self) -> list[str]:
         """Sentences of the summary about what changes the meaning of the replication; empty if there is nothing."""
-        if self._trust_map is None or self._audited or not self.n_labels:
+        if self._trust_map is None or self._is_audit or not self.n_labels:
             return []
         if self.classes.size == 1:
             return ["There is only one cluster, and one cluster always replicates."]
@@ -294,7 +294,7 @@ class Summary(CardMixin):
             return f"{labels} scored by affinity alone. Call trust(X, labels) to estimate how many would hold up."
         if not self.n_labels:
             return "There are no labels: all points are noise."
-        if self._audited:
+        if self._is_audit:
             return f"About {_percent(share)}% of {labels} are right, judging by the audit."
         low, high = (_percent(value) for value in interval)
         between = "" if low == high else f" (90% prediction interval: {low}-{high}%)"

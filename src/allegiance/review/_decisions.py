@@ -15,7 +15,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray
 from allegiance.fitting import NOISE
-from allegiance.io import close_locked, lock
+from allegiance.io.files import close_locked, lock
 
 KEEP, MOVE, TO_NOISE, UNSURE = "keep", "move", "noise", "unsure"
 #: Possible decisions about a label.

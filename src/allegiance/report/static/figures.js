@@ -1,7 +1,7 @@
 // Map and histogram: what is drawn in them, and what a brush or a click in them means.
 // Points up to which the map draws dots rather than a density, and weak labels outlined on top of it.
 const MOST_DOTS = 5000;
-const MOST_WEAK = 500;
+const MOST_WEAK = 200;
 // Points up to which dots are large, with an outline.
 const FEW_DOTS = 2000;
 // Clusters up to which the map has their names or labels, characters of a name, and the share of the width near an edge.
