@@ -42,14 +42,15 @@ def draw_diagram(
     opacity = np.full(owner.shape, 0.15)
     if query is not None:
         opacity[((places - query) ** 2).sum(axis=-1) <= power.min(axis=0)] = 0.75
-        ax.scatter(*query, marker="*", s=130, color="black", zorder=6)
+        ax.scatter(query[0], query[1], marker="*", s=130, color="black", zorder=6)
     colors = np.array([to_rgb(COLORS[i % len(COLORS)]) for i in range(len(sites))])
     ax.imshow(np.dstack([colors[owner], opacity]), origin="lower", extent=ax.axis(), aspect="equal")
     for i, (site, weight) in enumerate(zip(sites, weights, strict=True)):
         ax.contour(*axes, owner == i, levels=[0.5], colors="black", linewidths=0.9)
         ax.add_patch(mpl.patches.Circle(site, np.sqrt(weight), fill=False, linestyle="--", linewidth=0.8))
         if X is not None and labels is not None:
-            ax.scatter(*X[labels == np.unique(labels)[i]].T, s=8, color=colors[i], zorder=3)
+            members = X[labels == np.unique(labels)[i]]
+            ax.scatter(members[:, 0], members[:, 1], s=8, color=colors[i], zorder=3)
     ax.scatter(*sites.T, marker="x", color="black", zorder=4)
     return ax
 

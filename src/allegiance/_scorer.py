@@ -207,7 +207,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """Estimate trust for the scorer if it has calibration; its estimator, if any, is refitted as a whole."""
         if fit_result.sample is not None:
             estimator = getattr(self, "estimator_", None)
-            self.fitted_ = calibrate_fitted(self.fitted_, fit_result.sample, result, estimator=estimator, X=X)
+            self.fitted_ = calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
 
     def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return the scorer's checked rows in the space of the clusterer of the labels, if known, and its columns."""

@@ -104,7 +104,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
-        """Find the clusters of X (n, d) by Lloyd's algorithm. A row of weight 2 counts as two rows."""
+        """Find the clusters of X (n, d) by Lloyd's algorithm. A row with a ``sample_weight`` of 2 counts as two."""
         influence = self._divergence()
         points = self._points(X, influence, reset=True)
         influence.check_functions(points.shape[1])

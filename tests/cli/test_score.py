@@ -174,6 +174,10 @@ def test_centers_by_name_and_by_place(flowers, tmp_path, points):
         result.append(pd.read_csv(out))
     np.testing.assert_allclose(result[0]["trust"], result[1]["trust"], atol=1e-9)
     assert (result[0]["cluster"] == groups).mean() > 0.9
+    means[1, 0] = np.nan  # once filled with the median of the data
+    pd.DataFrame(means, columns=["width", "height"]).to_csv(tmp_path / "centers.csv", index=False)
+    words = ["score", flowers, "--drop", "species", "--centers", tmp_path / "centers.csv"]
+    assert "(--centers) has missing values: width (1)" in call(*words, code=1).stderr
 
 
 def test_standard_input_and_output(flowers):

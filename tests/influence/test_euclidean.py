@@ -165,6 +165,14 @@ class TestWithin:
             np.testing.assert_allclose(actual[5, 5], np.var(column), rtol=1e-6)
             np.testing.assert_allclose(actual[5, :5], 0.0, atol=1e-9)
 
+    def test_rounded_centers_do_not_make_a_column_vary(self, table):
+        """Once a category that decides the clusters outweighed all numbers if the centers of k-means were passed."""
+        X = np.column_stack([table, 0.1 * (CODES % 2)])
+        means = np.array([X[code == CODES].mean(axis=0) for code in range(K)])
+        rounded = means * (1 + 20 * np.finfo(float).eps * (np.arange(K)[:, None] % 3))
+        actual = affinity(X, CODES, centers=rounded, influence="within", random_state=0)
+        np.testing.assert_allclose(actual.affinity, within(X).affinity, atol=1e-9)
+
     def test_dependent_columns_count_once(self, table):
         """Sums and copies of columns add no direction; only the shrinkage is a little different."""
         X = np.column_stack([table, table, table @ [1.0, 2.0, -1.0, 0.5, 0.0]])

@@ -581,6 +581,18 @@ def test_clusters_are_those_of_kmeans_whatever_the_batches(settings):
     np.testing.assert_allclose(fits[0].transform(X), expected.transform(X), atol=5e-3)
 
 
+def test_a_category_that_decides_the_clusters_does_not_hide_the_numbers():
+    """Its deviation from the centers of k-means, by rounding only, once outweighed all other columns."""
+    data = positive(k=6)
+    data = data.assign(kind=np.where(data["kind"] % 2, "gold", "basic"))
+    data[FEATURES] += 40 * (data[["kind"]] == "gold").to_numpy()
+    plan = propose(open_table(data))
+    model = fit_stream(data, AffinityScorer(influence="within", random_state=0), plan=plan, n_clusters=6)
+    X = plan.matrix(data)
+    expected = AffinityScorer(influence="within", random_state=0).fit(X, model.predict(data))
+    np.testing.assert_array_equal(model.scorer.transform(X), expected.transform(X))
+
+
 @pytest.mark.parametrize("profiled", [True, False])
 def test_kmeans_sees_a_sample_of_a_long_table(profiled, tmp_path, monkeypatch):
     """The pass of the profile has drawn it; without one the table is read once."""

@@ -406,6 +406,8 @@ def test_sheets_of_a_workbook(tmp_path):
     for word in ("'customers'", "'notes', 'nothing'", "Customers 2024"):
         assert word in " ".join(map(str, table.findings))
     assert open_table(path, sheet="notes").columns == ["see the other sheet"]
+    with pytest.raises(TableError, match=r"`sep=` does not apply to .*book.xlsx: its format is xlsx"):
+        open_table(path, sep=";")
     for name, message in (("othr", r"'othr'.*'notes', 'customers', 'nothing'"), ("nothing", "'nothing' is empty")):
         with pytest.raises(TableError, match=message):
             open_table(path, sheet=name)

@@ -47,7 +47,7 @@ def example(kind: str) -> AffinityResult:
     X, labels = data()
     frame = pd.DataFrame(X, index=INDEX, columns=list("abc"))
     calls: dict[str, Any] = {
-        "trusted": lambda: trust(frame, labels, n_resamples=4),
+        "trusted": lambda: trust(frame, labels, clusterer=KMeans(4, n_init=3), n_resamples=4),
         "trusted, top": lambda: affinity(frame, labels, calibration=4, top=2),
         "plain": lambda: affinity(frame, labels, influence="euclidean"),
         "sampled": lambda: affinity(frame, labels, engine="shared", eps=0.1),

@@ -356,10 +356,16 @@ def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
     import numpy as np
 
     from allegiance.io import TableError, open_table
+    from allegiance.io.plan import Gaps
+    from allegiance.io.values import join_counts
 
     table = open_table(path)
     if table.has_names:
-        return plan.matrix(table.read(table.check_columns(plan.used), typed=False))
+        gaps = Gaps()
+        centers, _ = plan.prepare(table.read(table.check_columns(plan.used), typed=False), gaps)
+        if gaps.missing:
+            raise TableError(f"{path} (--centers) has missing values: {join_counts(gaps.missing)}.")
+        return centers
     if len(table.columns) != len(plan.names):
         raise TableError(
             f"{path} (--centers) has {len(table.columns)} columns, but the data has {len(plan.names)} features: name "

@@ -371,13 +371,11 @@ def _save_model(run: Run, result: _Result, plan: FeaturePlan, table: Table, valu
 
     from allegiance._core.stored import json_value
     from allegiance.io import Model
-    from allegiance.io.saved import library_versions
 
     figures = ("cluster", "points", "replication", "name")
     about = {
         **provenance(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "libraries": library_versions(),
         "files": list(table.files) or [table.where],
         "rows": values["rows"],
         "replication": json_value(values["replication"]),

@@ -289,8 +289,8 @@ class AffinityFieldDisplay(_Map):
     ) -> AffinityFieldDisplay:
         """Draw the field over the plane, by default in a new figure, and return the display.
 
-        ``kind`` is "contour", or "heat" for shades of gray. ``point_kw`` are parameters of ``Axes.scatter`` for the
-        points, which ``show_points=False`` leaves out.
+        ``kind`` is "contour", or "heat" for shades of gray; ``cmap`` replaces its colors. ``point_kw`` are parameters
+        of ``Axes.scatter`` for the points, which ``show_points=False`` leaves out.
         """
         check_choice(kind, "kind", ("contour", "heat"))
         ax = self._prepare(ax)

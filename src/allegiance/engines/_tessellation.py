@@ -41,21 +41,13 @@ class Tessellation:
         self.functions = AffineFunctions(
             np.ascontiguousarray(everything.a[self._rows]), np.ascontiguousarray(everything.b[self._rows])
         )
-
-    @property
-    def dim(self) -> int:
-        """The number of coordinates."""
-        return self.functions.a.shape[1]
+        self.n_sites, self.dim = self.functions.a.shape
+        """The number of distinct sites, and of coordinates."""
 
     @property
     def positions(self) -> FloatArray:
         """(n_sites, r) where the distinct sites are, in the diagram's coordinates."""
         return self.diagram.positions[self._rows]
-
-    @property
-    def n_sites(self) -> int:
-        """The number of distinct sites."""
-        return self.functions.a.shape[0]
 
     @property
     def n_clusters(self) -> int:

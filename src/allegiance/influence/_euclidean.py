@@ -67,6 +67,9 @@ class Within(Influence):
             raise ValueError("influence='within' needs labels, to measure how points vary around their centers.")
         sites = training.sites
         sums = training.total(partial(scatter_sums, sites, training.largest_residuals(), threads=training.threads))
+        if training.user_sites is not None:
+            # Sums of n points, such as the centers of k-means, are rounded by up to about the root of n units.
+            sums = sums._replace(resolution=sums.resolution * float(np.sqrt(sums.sizes.max())))
         if sums.squares is None and sites.shape[1] <= MOST_CORRELATED:
             scale = np.maximum(sums.scales(sites)[0], _LEAST_SCALE)
             sums = sums._replace(squares=training.total(partial(_fourth_powers, sites, scale)))

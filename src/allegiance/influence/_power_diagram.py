@@ -204,7 +204,9 @@ class LinearEmbedding:
 
         With ``keep_axes`` the space is not reduced, whatever the span: for domains given in the user's axes.
         """
-        white = sites if whitening is None else _whiten_rows(sites, whitening)
+        white = sites
+        if whitening is not None:
+            white = sites * whitening if whitening.ndim == 1 else sites @ whitening
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = white[np.lexsort(white.T[::-1])]
         shift = ordered.mean(axis=0)
@@ -295,14 +297,6 @@ class LinearEmbedding:
         with on_one_thread() if self._uses_blas else nullcontext():
             for_row_blocks(work_on, n, threads, multiple=BLOCK_ROWS if mapped else 1, products=products)
 
-    def _whiten(self, X: Rows) -> Rows:
-        """Apply the whitening to some rows."""
-        if self.whitening is None:
-            return X
-        if self.whitening.ndim == 1:
-            return _scale_columns(X, self.whitening) if is_sparse(X) else _whiten_rows(dense(X), self.whitening)
-        return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
-
     @cached_property
     def _uses_blas(self) -> bool:
         """Whether whitening is most of the work."""
@@ -315,7 +309,10 @@ class LinearEmbedding:
             position[:] = _by_blocks(dense(X) - self._origin, lambda block: block @ axes, position.shape[1])
             position *= self.unit
             return
-        X = self._whiten(X)
+        if self.whitening is not None and self.whitening.ndim == 2:
+            X = product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
+        elif self.whitening is not None:
+            X = _scale_columns(X, self.whitening) if is_sparse(X) else dense(X) * self.whitening
         if self.basis is None:
             np.subtract(dense(X), self.shift, out=position)
         else:
@@ -399,11 +396,6 @@ def block_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
     rows = X[block_rows(part)]
     with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
         return dense(transformer.transform(rows.astype(np.float64) if is_sparse(rows) else dense(rows)))
-
-
-def _whiten_rows(X: FloatArray, whitening: FloatArray) -> FloatArray:
-    """Return rows (n, d) after whitening by factors (d,) or a matrix (d, d)."""
-    return X * whitening if whitening.ndim == 1 else X @ whitening
 
 
 def _scale_columns(X: Rows, factors: FloatArray) -> Rows:

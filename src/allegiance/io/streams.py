@@ -406,8 +406,7 @@ def fit_stream(
     Returns
     -------
     AffinityScorer or Model
-        The fitted scorer, without ``labels_``. With ``centers`` it equals a fit in memory; otherwise means may differ
-        by rounding.
+        The fitted scorer, without ``labels_``. It equals a fit in memory to the same rows and labels, or centers.
 
     See Also
     --------
@@ -444,8 +443,7 @@ def fit_stream(
     chunks = StreamChunks(rows, batch_rows, verbose)
     if n_clusters is not None:
         sample, clusterer = _kmeans(rows, check_count(n_clusters, "n_clusters"), specification.settings.seed)
-        fitting.centers = clusterer.cluster_centers_
-        specification = Specification.of(fitting)
+        # By labels: exact means, from which a column that is constant within clusters does not deviate by rounding.
         chunks = StreamChunks(rows, batch_rows, verbose, (sample, clusterer.labels_))
     # Batches are plain arrays; column names are set below, for scoring frames later.
     threads = effective_threads(fitting.n_jobs)

@@ -127,7 +127,7 @@ def open_table(
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     if keep_rows not in ("auto", "all"):
         raise TableError(f"keep_rows must be 'auto' or 'all', got {keep_rows!r}.")
-    rules = {"missing": missing, "decimal": decimal, "dayfirst": dayfirst}
+    rules: dict[str, Any] = {"missing": missing, "decimal": decimal, "dayfirst": dayfirst}
     rules |= {"keep_rows": keep_rows, "keep_sentinels": keep_sentinels}
     if not isinstance(source, (str, os.PathLike, list, tuple)):
         return Table([Part.of("the frame", as_arrow(source))], rules)
@@ -144,6 +144,9 @@ def open_table(
         part.keys = (
             {} if is_named else {key: value for key, value in _folder_keys(path).items() if key not in part.names}
         )
+    for name, value, kind in (("sep", sep, "csv"), ("encoding", encoding, "csv"), ("sheet", sheet, "xlsx")):
+        if value is not None and (other := next((part for part in parts if part.format != kind), None)):
+            raise TableError(f"`{name}=` does not apply to {other.where}: its format is {other.format}. Leave it out.")
     if len(every) > len(paths):
         text = f"{len(every) - len(paths):,} files were named more than once and are read once."
         parts[0].findings.append(Finding("reading", (), text, level="note"))
