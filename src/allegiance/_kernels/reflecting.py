@@ -117,10 +117,10 @@ def compare_reflected(call: Call) -> None:
         mask = builder.bitcast(builder.fcmp_ordered(">=", value, margin), _MASK)
         kind = ir.IntType(8)
         at = builder.gep(bits, [_INDEX(place // 8)], source_etype=kind)
-        if VECTOR < 8:  # two vectors share a byte
+        if VECTOR < 8:
             mask = builder.zext(mask, kind)
             if place % 8:
-                mask = builder.or_(builder.load(at, align=1, typ=kind), builder.shl(mask, kind(place % 8)))
+                mask = builder.or_(builder.load(at, typ=kind), builder.shl(mask, kind(VECTOR)))
         builder.store(mask, at, align=1)
 
     _for_signs(call, use)
