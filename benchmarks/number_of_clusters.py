@@ -1,8 +1,8 @@
-"""How often ``stability_curve`` names the right number of clusters, and none where there are none.
+"""How often ``stability_curve`` names the right number of clusters, and suggests none where there are none.
 
-``python benchmarks/number_of_clusters.py`` draws 144 datasets of round blobs and 40 without clusters, and prints how
-often ``stability_curve`` and the silhouette are right. ``--seed 20`` draws other datasets, ``--draws 1`` a third of
-them. ``--real`` uses Iris, Wine and the digits instead, whose classes need not be clusters.
+``python benchmarks/number_of_clusters.py`` draws 48 datasets of round blobs and 12 without clusters. ``--real`` uses
+the labeled real datasets of the study instead (``$ALLEGIANCE_DATA``) with up to 12 classes, which need not be clusters.
+``--seed 20`` draws other datasets, ``--draws 3`` three times as many.
 """
 
 from __future__ import annotations
@@ -13,31 +13,29 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import silhouette_score
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from allegiance import stability_curve
+from quality._datasets import UnavailableError, all_sets
+from quality._replicates import data_folder
 
 Floats = npt.NDArray[np.float64]
 TRUE_K = (3, 4, 5, 8)
 DIMENSIONS = (2, 3, 5, 10)
 SEPARATIONS = (8.0, 6.0, 4.5)
+MOST_CLASSES = 12
 
 
 class Data(NamedTuple):
     """One set of points; without clusters if k is 0."""
 
     kind: str
+    name: str
     k: int
     X: Floats
-
-    @property
-    def sizes(self) -> range:
-        """The candidate numbers of clusters."""
-        return range(2, 11) if self.k else range(2, 9)
 
 
 def blobs(k: int, d: int, separation: float, seed: int) -> Floats:
@@ -53,64 +51,61 @@ def blobs(k: int, d: int, separation: float, seed: int) -> Floats:
     return np.repeat(centers, 60, axis=0) + rng.normal(size=(60 * k, d))
 
 
-def data_sets(seed: int, draws: int) -> Iterator[Data]:
-    """Draw all sets."""
+def generated(seed: int, draws: int) -> Iterator[Data]:
+    """Draw blobs, and data without clusters."""
+    for kind in ("uniform", "normal"):
+        for d in (2, 10):
+            for draw in range(seed, seed + 3 * draws):
+                X = getattr(np.random.default_rng([d, draw]), kind)(size=(300, d))
+                yield Data("no clusters", f"{kind}, {d}-D, {draw}", 0, X)
     for separation in SEPARATIONS:
         for d in DIMENSIONS:
             for k in TRUE_K:
                 for draw in range(seed, seed + draws):
-                    yield Data(f"{separation} | {d}", k, blobs(k, d, separation, draw))
-    for kind in ("uniform", "normal"):
-        for d in (2, 10):
-            for draw in range(seed, seed + 10):
-                yield Data(f"{kind}, {d}-D", 0, getattr(np.random.default_rng([d, draw]), kind)(size=(300, d)))
+                    kind = f"blobs {separation} deviations apart"
+                    yield Data(kind, f"{k} in {d}-D, {draw}", k, blobs(k, d, separation, draw))
 
 
-def by_silhouette(data: Data) -> int:
-    """Return the number of clusters with the largest mean silhouette."""
-    labels = {k: KMeans(k, n_init=5, random_state=0).fit_predict(data.X) for k in data.sizes}
-    return max(labels, key=lambda k: float(silhouette_score(data.X, labels[k])))
-
-
-def print_generated(seed: int, draws: int) -> None:
-    """Print how often the curve and the silhouette are right, by kind of data."""
-    rows: dict[str, list[tuple[int, int | None, int]]] = {}
-    for data in data_sets(seed, draws):
-        suggestion = stability_curve(data.X, KMeans(n_init=5), data.sizes, n_jobs=1).suggestion
-        rows.setdefault(data.kind, []).append((data.k, suggestion, by_silhouette(data)))
-    print("| separation | dimensions | right | silhouette right | wrong: true -> suggested |\n|---|---|---|---|---|")
-    for kind, lines in rows.items():
-        if not lines[0][0]:
+def real() -> Iterator[Data]:
+    """Draw the labeled real datasets, at most 1,000 rows each."""
+    folder = data_folder()
+    for data in all_sets(None if folder is None else folder / "tables"):
+        try:
+            X, classes = data.draw(0)
+        except UnavailableError:
             continue
-        wrong = ", ".join(f"{k} -> {named}" for k, named, _ in lines if named != k)
-        right, other = (sum(line[column] == line[0] for line in lines) for column in (1, 2))
-        print(f"| {kind} | {right} of {len(lines)} | {other} of {len(lines)} | {wrong} |")
-    print("\n| no clusters | no suggestion | suggested |\n|---|---|---|")
-    for kind, lines in rows.items():
-        if not lines[0][0]:
-            named = [str(suggestion) for _, suggestion, _ in lines if suggestion is not None]
-            print(f"| {kind} | {len(lines) - len(named)} of {len(lines)} | {', '.join(named)} |")
+        if data.kind != "generated" and (k := int(classes.max()) + 1) <= MOST_CLASSES:
+            yield Data("real", data.name, k, X)
 
 
-def print_real() -> None:
-    """Print the suggestions of five seeds for Iris, Wine and the digits."""
-    print("| data | classes | suggested, five seeds | equally stable, first seed |\n|---|---|---|---|")
-    wine = StandardScaler().fit_transform(load_wine().data)
-    for name, X, classes in (("Iris", load_iris().data, 3), ("Wine", wine, 3), ("digits", load_digits().data, 10)):
-        sizes = range(2, 9) if classes == 3 else range(2, 15, 2)
-        curves = [stability_curve(X, KMeans(n_init=5), sizes, random_state=seed) for seed in range(5)]
-        suggestions = ", ".join(str(curve.suggestion) for curve in curves)
-        print(f"| {name} | {classes} | {suggestions} | {', '.join(map(str, curves[0].contenders))} |", flush=True)
+def measure(data: Data) -> dict[str, object]:
+    """Return the suggestion and the best number of the curve, and that of the largest silhouette."""
+    sizes = range(2, MOST_CLASSES + 3 if data.kind == "real" else 11)
+    curve = stability_curve(data.X, KMeans(n_init=5), sizes, n_jobs=1, random_state=0)
+    labels = {k: KMeans(k, n_init=5, random_state=0).fit_predict(data.X) for k in sizes}
+    silhouette = max(labels, key=lambda k: float(silhouette_score(data.X, labels[k])))
+    return {"kind": data.kind, "name": data.name, "k": data.k, "suggestion": curve.suggestion, "best": curve.best,
+            "silhouette": silhouette}  # fmt: skip
 
 
 def main() -> None:
+    """Print each dataset, and how often each method is right or within one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=10, help="first of the seeds of the sets")
-    parser.add_argument("--draws", type=int, default=3, help="draws of each kind of blobs")
+    parser.add_argument("--draws", type=int, default=1, help="draws of each kind of blobs, a third of those without")
     parser.add_argument("--real", action="store_true", help="use real datasets")
     arguments = parser.parse_args()
+    rows = []
     with threadpool_limits(1):  # sets are small
-        print_real() if arguments.real else print_generated(arguments.seed, arguments.draws)
+        for data in real() if arguments.real else generated(arguments.seed, arguments.draws):
+            rows.append(measure(data))
+            print(*rows[-1].values(), sep=" | ", flush=True)
+    print("\n| data | sets | no suggestion | suggestion: right, within one | best | silhouette |\n" + "|---" * 6 + "|")
+    for kind, part in pd.DataFrame(rows).groupby("kind", sort=False):
+        off = part[["suggestion", "best", "silhouette"]].astype(float).sub(part.k, axis=0).abs()
+        cells = [f"{(off[name] == 0).sum()}, {(off[name] <= 1).sum()}" for name in off]
+        none = part.suggestion.isna().sum()
+        print("|", " | ".join(map(str, [kind, len(part), none, *(cells if part.k.any() else ["-"] * 3)])), "|")
 
 
 if __name__ == "__main__":

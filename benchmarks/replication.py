@@ -1,10 +1,11 @@
 """Does trust predict replication? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART] [--tuning]``.
 
-Six parts, each with its own table in ``docs/benchmarks.md``:
+Seven parts, each with its own table in ``docs/benchmarks.md``:
 
 - ``estimator``: the estimate alone, with the clusterer known and 20 subsamples, compared with independent samples of
   the same population. Populations are those that were not used for tuning, with ``--tuning`` those that were.
 - ``replicates``: the same for ``trust`` as users call it, with the clusterer known and with labels only.
+- ``null``: how often k-means with 3, 5 and 8 clusters is called no better than unclustered data, by population.
 - ``large``: the same at 20,000 rows, where subsamples have a limited size.
 - ``new``: trust for points that were not in the fit.
 - ``audit``: labeled data. A label is right if its class is the majority of its cluster. Coverage of the audit's 95%
@@ -119,7 +120,6 @@ def measure_replicates(key: Key, quick: bool) -> Iterator[Row]:
             "by_point": binned_error(result.trust[inner], frequency[inner]),
             "by_cluster": cluster_error(result.trust, frequency, labels),
             "warned": int(result._trust_map.warning is not None),
-            "null": int(result._trust_map.null_replication is not None),
             "seconds": seconds,
         }  # fmt: skip
 
@@ -182,11 +182,35 @@ def settings_table(rows: pd.DataFrame) -> list[str]:
         table = rows.groupby(keys, sort=False).agg(**columns)
         table.index = [", ".join(key) for key in table.index]
         lines += [*_markdown(table, ", ".join(keys)), ""]
-    if "null" not in rows:
-        return lines
-    flagged = rows[rows["mode"] == "known"].groupby(["role", "has_clusters", "population"]).null.agg(["mean", "size"])
-    flagged.index = [f"{role}, {'clustered' if c else 'unclustered'}, {name}" for role, c, name in flagged.index]
-    return [*lines, *_markdown(flagged, "no better than unclustered data")]
+    return lines
+
+
+# --- unclustered data --------------------------------------------------------------------------------------------
+
+
+def null_jobs(quick: bool) -> list[Key]:
+    """Return role, population and number of clusters."""
+    return [(population.role, name, k) for name, population in populations().items() for k in (3, 5, 8)
+            if not quick or name in QUICK_POPULATIONS]  # fmt: skip
+
+
+def measure_null(key: Key, quick: bool) -> Iterator[Row]:
+    """Yield whether two samples are called no better than unclustered data."""
+    _, name, k = key
+    population, kmeans = populations()[name], KMeans(k, n_init=5, random_state=0)
+    for _, X in zip(range(2), population.samples(13), strict=False):
+        flagged = trust(X, clusterer=kmeans, n_resamples=20, n_jobs=1)._trust_map.null_replication is not None
+        yield {"kind": population.kind, "has_clusters": int(population.has_clusters), "flagged": int(flagged)}
+
+
+def null_table(rows: pd.DataFrame) -> list[str]:
+    """Return how often each kind of population, and each population, is flagged."""
+    lines = []
+    for names in (["role", "has_clusters"], ["role", "has_clusters", "k"], ["role", "has_clusters", "population"]):
+        table = rows.groupby(names, sort=False).flagged.agg(["mean", "size"])
+        table.index = [", ".join(map(str, key)) for key in table.index]
+        lines += [*_markdown(table, ", ".join(names)), ""]
+    return lines
 
 
 # --- large tables ------------------------------------------------------------------------------------------------
@@ -428,6 +452,7 @@ class Part(NamedTuple):
 PARTS = {
     "estimator": Part(SETTING, setting_jobs, measure_estimator, settings_table),
     "replicates": Part(SETTING, setting_jobs, measure_replicates, settings_table),
+    "null": Part(("role", "population", "k"), null_jobs, measure_null, null_table),
     "large": Part(("setting",), large_jobs, measure_large, plain_table),
     "new": Part(("population", "clusterer"), new_jobs, measure_new, plain_table),
     "audit": Part(("set", "clusterer"), audit_jobs, measure_audit, audit_table),
@@ -442,12 +467,13 @@ def _work(name: str, key: Key, quick: bool) -> list[Row]:
         return [dict(zip(part.key, key, strict=True)) | row for row in part.measure(key, quick)]
 
 
-def run(name: str, store: Path, quick: bool, processes: int, role: str, matching: str = "") -> None:
-    """Measure the settings that are missing from the store, of populations with this role."""
+def run(name: str, store: Path, quick: bool, processes: int, role: str, matching: str, every: int) -> None:
+    """Measure the settings that are missing from the store, of populations with this role: each ``every``-th."""
     part = PARTS[name]
     done = set(pd.read_csv(store)[list(part.key)].itertuples(index=False, name=None)) if store.exists() else set()
-    jobs = [key for key in part.jobs(quick) if key not in done and matching in ", ".join(map(str, key))]
-    jobs = [key for key in jobs if part.key != SETTING or key[0] == role]
+    jobs = [key for key in part.jobs(quick) if part.key[0] != "role" or key[0] == role]
+    jobs = [key for key in jobs if matching in ", ".join(map(str, key))][::every]
+    jobs = [key for key in jobs if key not in done]
     store.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(_work, name, key, quick) for key in jobs]
@@ -472,6 +498,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--tuning", action="store_true", help="the populations used for tuning, not the others")
     parser.add_argument("--matching", default="", help="only settings whose key contains this text")
+    parser.add_argument("--every", type=int, default=1, help="every second, third, ... of the settings")
     parser.add_argument("--processes", type=int, default=usable_cores(), help="default: all cores")
     options = parser.parse_args()
     folder = ROOT / "benchmarks" / "results" if options.quick else ROOT / "docs" / "benchmarks"
@@ -483,7 +510,7 @@ def main() -> None:
             store.unlink(missing_ok=True)
         if not options.page:
             role = "tuning" if options.tuning else "evaluation"
-            run(name, store, options.quick, options.processes, role, options.matching)
+            run(name, store, options.quick, options.processes, role, options.matching, options.every)
         rows = pd.read_csv(store)
         lines = part.table(rows)
         print("\n".join(lines))

@@ -428,8 +428,7 @@ class TestMap:
             z = b[0] + F @ b[1:3] + b[3:][codes]
             fit = w * np.logaddexp(0, z) - y * z
             even = np.logaddexp(0, b[0]) - b[0] / 2
-            ridge = 0.03 * (b[1] - b[2]) ** 2 + 1e-6 * (b[1:3] ** 2).sum()
-            return (fit.sum() + even) / (w.sum() + 1) + ridge + (b[3:] ** 2).sum() / (2 * 0.36 * 200)
+            return (fit.sum() + even) / (w.sum() + 1) + (b[1:] ** 2).sum() / (2 * 200)
 
         bounds = [(None, None), (0, None), (0, None), *[(None, None)] * 4]
         best = minimize(loss, np.zeros(7), method="SLSQP", bounds=bounds, options={"ftol": 1e-14, "maxiter": 1000}).x

@@ -196,6 +196,7 @@ def test_workbooks_with_titles_totals_and_footnotes(tmp_path, rows):
     pytest.importorskip("openpyxl")
     cells = [["Report"], [], HEADER, *([r[0], float(r[1]), float(r[2]), r[3]] for r in rows)]
     cells += [["Total", *(sum(float(r[i]) for r in rows) for i in (1, 2))], [], ["1) As measured."], ["2) Ever."]]
+    cells = [[*row, *[None] * (4 - len(row))] for row in cells]
     pd.DataFrame(cells).to_excel(tmp_path / "t.xlsx", index=False, header=False)
     plan = propose(tmp_path / "t.xlsx")
     assert plan.n_rows == N

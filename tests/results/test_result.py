@@ -47,7 +47,7 @@ def example(kind: str) -> AffinityResult:
     X, labels = data()
     frame = pd.DataFrame(X, index=INDEX, columns=list("abc"))
     calls: dict[str, Any] = {
-        "trusted": lambda: trust(frame, labels, n_resamples=4),
+        "trusted": lambda: trust(frame, labels, clusterer=KMeans(4, n_init=3), n_resamples=4),
         "trusted, top": lambda: affinity(frame, labels, calibration=4, top=2),
         "plain": lambda: affinity(frame, labels, influence="euclidean"),
         "sampled": lambda: affinity(frame, labels, engine="shared", eps=0.1),
@@ -314,6 +314,13 @@ class TestVerdicts:
 
     def test_a_result_without_trust_has_none(self):
         assert not {"trust", "verdict"} & {*example("plain").frame(), *example("plain").review(5)}
+
+    def test_printed_trust_does_not_reach_the_next_verdict(self):
+        result = example("trusted")
+        printed = [float(text) for text in re.findall(r"(\d\.\d\d) +(?:borderline|doubtful)", str(result))]
+        shown = result.review().head(len(printed))["trust"].to_numpy()
+        assert printed
+        np.testing.assert_allclose(printed, np.floor(100 * shown + 1e-9) / 100)
 
 
 class TestReview:

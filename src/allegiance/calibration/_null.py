@@ -14,11 +14,11 @@ from allegiance._core.validation import FloatArray, is_sparse
 
 from ._calibration import SUBSAMPLE_ROWS
 from ._refits import Refit
-from ._replication import Replication, above_chance, agreement, chance_share
+from ._replication import Replication, agreement
 
-#: Null samples, in each of which two halves are clustered, and the standard deviations by which labels must replicate
-#: better than their mean. No more samples are drawn if labels exceed the first two by this share of the rows.
-_NULL_SAMPLES, _BETTER, _CLEARLY_BETTER = 12, 0.5, 0.2
+#: Null samples, in each of which two halves are clustered. Labels must replicate better than their mean by this share
+#: of the rows. If they do already compared with the best of the first third, no more samples are drawn.
+_NULL_SAMPLES, _BETTER = 12, 0.06
 #: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
 #: combinations of these rows, which avoids a covariance matrix.
 _NULL_ROWS = 2 * SUBSAMPLE_ROWS
@@ -32,15 +32,15 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
     Halves are compared with each other, in the data and in the null data. None, too, if null data cannot be drawn:
     for sparse rows and for frames with text.
     """
-    observed = above_chance(float(result.kept.mean()), result.chance)
     if is_sparse(rows):
         return None
     try:
         X = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    m, rng, null, data = min(len(X), 2 * size), stream(seed, *b"null"), [], NullData(X)
-    for number in range(_NULL_SAMPLES):
+    observed = float(result.kept.mean())
+    m, rng, null, data = min(len(X), 2 * size), stream(seed, *b"null"), list[float](), NullData(X)
+    while len(null) < _NULL_SAMPLES:
         sample = data.draw(m, rng)
         table = type(rows)(sample, columns=rows.columns) if hasattr(rows, "iloc") else sample
         halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(size), np.arange(m - size, m))]
@@ -48,14 +48,13 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
         if isinstance(one, str) or isinstance(other, str):
             return None
         matched, labeled = agreement(one, other)
-        share = float(matched.sum() / max(labeled.sum(), 1.0))
-        null.append(above_chance(share, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
-        if number == 1 and observed > max(null) + _CLEARLY_BETTER:
+        null.append(float(matched.sum() / max(labeled.sum(), 1.0)))
+        if len(null) == _NULL_SAMPLES // 3 and observed > max(null) + _BETTER:
             return None
     mean = float(np.mean(null))
-    if observed > mean + _BETTER * np.std(null, ddof=1):
+    if observed > mean + _BETTER:
         return None
-    return float(np.clip(result.share + (1.0 - result.chance) * (mean - observed), 0.0, 1.0))
+    return float(np.clip(result.share + mean - observed, 0.0, 1.0))
 
 
 class NullData:

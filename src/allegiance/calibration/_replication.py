@@ -24,45 +24,47 @@ _MIN_SUBSAMPLES, _MAX_SUBSAMPLES = 20, 400
 _MONTE_CARLO_ERROR = 0.005
 #: Coverage of the prediction interval.
 _LEVEL = 0.9
-#: Power of the standard deviation that the doubt of density clusterers grows with: small changes of the sample already
-#: switch between solutions. Measured with subsamples of 70, 80 and 90% of the rows.
-_DENSITY_POWER = 1 / 3
+#: Power of the standard deviation that the odds of the doubt grow with, for density clusterers. Borders that move have
+#: 1, but density clusterers also switch between solutions. Powers from 0.4 to 0.6 are equally good.
+_DENSITY_POWER = 0.5
 
 
 class Extrapolation(NamedTuple):
-    """From the doubt of two comparisons, which vary more or less than independent samples, to that of the latter.
+    """From two comparisons to independent samples of the same size, whose clusters differ more or less.
 
-    The difference of two independent samples has the standard deviation sqrt(2), if a sample has 1.
+    If clusters of a sample have the variance 1, the difference of two independent samples has 2.
     """
 
     against_labels: float
-    """Standard deviation of the difference between the labels and a subsample."""
+    """Standard deviation between independent samples, over that between the labels and a subsample."""
     between: float
-    """The same between both subsamples of a pair."""
-    is_density: bool
-    factor: float
-    """Variance of a statistic of the sample over that of subsamples, as in the jackknife; at least 1."""
+    """The same over that between both subsamples of a pair."""
+    power: float
+    """Power of the standard deviation that the odds of the doubt grow with."""
 
     @classmethod
     def of(cls, size: int, m: int, total: int, is_density: bool) -> Extrapolation:
         """Describe subsamples of ``size`` rows, drawn in pairs from both ends of ``m`` rows, a sample of ``total``."""
         share, odds = size / total, (m - size) / size
         between = 2.0 * (odds + odds**2) * total / m if 2 * size > m else 2.0 / share
-        return cls((1.0 / share - 1.0) ** 0.5, between**0.5, is_density, max(1.0, share / (1.0 - share)))
+        against_labels = 1.0 / share - 1.0
+        return cls((2.0 / against_labels) ** 0.5, (2.0 / between) ** 0.5, _DENSITY_POWER if is_density else 1.0)
 
-    def doubt(self, against_labels: FloatArray, between: FloatArray) -> FloatArray:
-        """Return the doubt between independent samples from that of both comparisons.
+    def rates(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
+        """Return two estimates (2, ...) of the rate between independent samples, from the rates of both comparisons.
 
-        For halves, the deviations are 1 and 2: the doubt lies between, on the scale of standard deviations. Subsamples
-        that agree with each other more than with the labels find other clusters, so their agreement counts no more.
+        Subsamples that agree with each other more than with the labels find other clusters, so their agreement counts
+        no more.
         """
-        target, between = 2.0**0.5, np.maximum(between, against_labels)
-        if self.is_density:
-            ratios = target / self.against_labels, target / self.between
-            return (against_labels * ratios[0] ** _DENSITY_POWER + between * ratios[1] ** _DENSITY_POWER) / 2.0
-        weight = (target - self.against_labels) / (self.between - self.against_labels)
-        least = against_labels * min(1.0, target / self.against_labels)
-        return np.maximum(against_labels + weight * (between - against_labels), least)
+        doubts = 1.0 - np.array([shares, np.minimum(kept, shares)])
+        factors = np.array([self.against_labels, self.between]).reshape(-1, *[1] * np.ndim(shares)) ** self.power
+        return (1.0 - doubts) / (1.0 + doubts * (factors - 1.0))
+
+    def variances(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
+        """Return the variances (k,) between independent samples, the mean of two estimates from (R, k) and (S, k)."""
+        comparisons = ((shares, self.against_labels), (kept, self.between))
+        estimates = [ratio**2 * rates.var(axis=0, ddof=1) for rates, ratio in comparisons if len(rates) > 1]
+        return np.mean(estimates or [np.ones(shares.shape[1])], axis=0)
 
 
 class Replication(NamedTuple):
@@ -111,41 +113,28 @@ class Replication(NamedTuple):
 
         Labels of a cluster change together, clusters do not: the variance is that of a sum over clusters.
         """
-        weights = self.sizes / self.sizes.sum()
-        variance = float(weights**2 @ self._cluster_variances)
-        half = float(self._half_width(variance, self.shares, self.kept, self.sizes.sum()))
+        weights, n = self.sizes / self.sizes.sum(), self.sizes.sum()
+        variance = weights**2 @ self.extrapolation.variances(self.cluster_shares, self.cluster_kept)
+        half = float(self._half_width(variance, self.share, n))
         return self.share - half, self.share + half
 
     def cluster_margins(self) -> FloatArray:
         """Return the half-width (k,) of each cluster's 90% prediction interval."""
-        half = self._half_width(self._cluster_variances, self.cluster_shares, self.cluster_kept, self.sizes)
-        return np.minimum(half, 1.0)
+        variances = self.extrapolation.variances(self.cluster_shares, self.cluster_kept)
+        return np.minimum(self._half_width(variances, self.cluster_rates, self.sizes), 1.0)
 
     def _rates(self, shares: FloatArray, kept: FloatArray) -> FloatArray:
         """Return replication from both comparisons (R, ...) and (S, ...)."""
-        doubt = self.extrapolation.doubt(1.0 - shares.mean(axis=0), 1.0 - kept.mean(axis=0))
-        return 1.0 - np.minimum(doubt, 1.0)
+        return self.extrapolation.rates(shares.mean(axis=0), kept.mean(axis=0)).mean(axis=0)
 
-    @property
-    def _cluster_variances(self) -> FloatArray:
-        """Variance (k,) of each cluster's share in a replicate, the mean of both comparisons.
+    def _half_width(self, variance: Any, rate: Any, n: Any) -> FloatArray:
+        """Return the half-width of the interval of a rate with this variance, and the counting error of n labels.
 
-        Subsamples that overlap vary less than replicates, by the factor of the jackknife.
+        Even if all labels replicate here, some may fail elsewhere, so rates are smoothed by Laplace's rule.
         """
-        comparisons = [values for values in (self.cluster_shares, self.cluster_kept) if len(values) > 1]
-        variances = [values.var(axis=0, ddof=1) for values in comparisons] or [np.ones(self.sizes.size)]
-        return self.extrapolation.factor * np.mean(variances, axis=0)
-
-    def _half_width(self, variance: Any, shares: FloatArray, kept: FloatArray, n: Any) -> FloatArray:
-        """Return the half-width of an interval from both comparisons (R, ...) and (S, ...) of n labels.
-
-        The truth lies somewhere near the two comparisons, so their sample variance d^2 / 2 is added. Even if all labels
-        replicate here, some may fail elsewhere, so rates are smoothed by Laplace's rule.
-        """
-        difference = shares.mean(axis=0) - kept.mean(axis=0)
-        smoothed = (self._rates(shares, kept) * n + 1.0) / (n + 2.0)
+        smoothed = (rate * n + 1.0) / (n + 2.0)
         quantile = float(stdtrit(max(len(self.new) - 1, 1), (1.0 + _LEVEL) / 2.0))
-        return quantile * np.sqrt(variance + difference**2 / 2.0 + smoothed * (1.0 - smoothed) / np.maximum(n, 1))
+        return quantile * np.sqrt(variance + smoothed * (1.0 - smoothed) / np.maximum(n, 1))
 
     def n_needed(self) -> int:
         """Return the number of subsamples that reduces the Monte Carlo errors to their targets."""
@@ -156,7 +145,7 @@ class Replication(NamedTuple):
         def error(shares: FloatArray, kept: FloatArray) -> FloatArray:
             """Return the Monte Carlo variance from that of the splits."""
             by_split = (shares[::2] + shares[1::2]) / 2.0
-            return self.extrapolation.doubt(1.0 - by_split, 1.0 - kept).var(axis=0, ddof=1) / splits
+            return self.extrapolation.rates(by_split, kept).mean(axis=0).var(axis=0, ddof=1) / splits
 
         of_clusters = error(self.cluster_shares, self.cluster_kept) @ self.sizes / self.sizes.sum()
         ratio = max(float(error(self.shares, self.kept)), float(of_clusters) / 4.0) / _MONTE_CARLO_ERROR**2

@@ -27,8 +27,8 @@ _REPRODUCED, _ALIKE = 0.8, 0.95
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
 #: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
 _MAX_COLUMNS = 64
-#: Runs of k-means, of which the best is kept, and steps of the bisection for the resolution of Leiden.
-_KMEANS_RUNS, _RESOLUTION_STEPS = 5, 6
+#: Runs of k-means, of which the best is kept, and of Leiden, to find its resolution by bisection.
+_RUNS = 5
 #: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
 #: another clusterer's.
 _RERUNS = 8
@@ -226,7 +226,7 @@ class _Search:
         from sklearn.cluster import KMeans
 
         products = self.few.shape[0] * self.few.shape[1] * self.k
-        blank = KMeans(self.k, n_init=_KMEANS_RUNS if products <= MAX_ENTRIES else 1)
+        blank = KMeans(self.k, n_init=_RUNS if products <= MAX_ENTRIES else 1)
         for name, clusterer in self._spaces("k-means", blank):
             rows = self.rows
             if clusterer is not blank:
@@ -280,7 +280,7 @@ class _Search:
 
         graph = Leiden()._connectivities(self.few)
         low, resolution, high = 0.0, 1.0, np.inf
-        for _ in range(_RESOLUTION_STEPS):
+        for _ in range(_RUNS):
             labels = Leiden(resolution, metric="precomputed").fit_predict(graph)
             yield _Candidate(f"Leiden (resolution={resolution:.2g})", Leiden(resolution), labels)
             n_clusters = int(labels.max()) + 1

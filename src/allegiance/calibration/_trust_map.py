@@ -23,8 +23,6 @@ from ._replication import Replication, above_chance, replicate
 from ._samples import row_keys
 from ._stand_in import StandIn, kmeans_stand_in, refit_known, stand_in
 
-#: Prior standard deviation of cluster effects on the logit, and the penalty on the difference of the two slopes.
-_EFFECTS, _RIDGE = 0.6, 0.03
 #: Review order: least slope of both scores, which avoids ties, and the weight of item consensus (in deviations).
 _MIN_SLOPE, _CONSENSUS = 0.05, 0.25
 #: A logit whose probability is 1 in double precision.
@@ -279,12 +277,12 @@ def _fit_rates(
 ) -> tuple[FloatArray, FloatArray]:
     """Fit rates (m,) with weights; return intercept and slopes (3,), which are not negative, and cluster effects (k,).
 
-    One observation with probability one half keeps the intercept finite.
+    Slopes and effects have standard normal priors, against which all observations of a row count as one. One
+    observation with probability one half keeps the intercept finite.
     """
-    total = weights.sum() + 1.0
-    penalty = np.zeros((3, 3))
-    penalty[1:, 1:] = 2.0 * total * (_RIDGE * np.array([[1.0, -1.0], [-1.0, 1.0]]) + 1e-6 * np.eye(2))
-    precision = np.append(np.full(k, total / (_EFFECTS**2 * rate.size)), 1e9)
+    prior = (weights.sum() + 1.0) / rate.size
+    penalty = prior * np.diag([0.0, 1.0, 1.0])
+    precision = np.append(np.full(k, prior), 1e9)
     b, effects = fit_logistic(
         np.column_stack([np.append(np.ones(len(F)), 1.0), np.vstack([F, np.zeros(2)])]),
         np.append(codes, k),
