@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from _marked_page import markdown_table
+
 RESULTS = Path(__file__).resolve().parent / "results"
 _UNIT_SCALES = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")), "B": ((1e9, "GB"), (1e6, "MB"))}
 
@@ -34,7 +36,7 @@ class Row:
 def faster_row(what: str, ours: float, peer: str, theirs: float, at_least: float | None = None, **details: Any) -> Row:
     """Compare two times; ``at_least`` is how many times faster we aim to be."""
     ratio = theirs / ours
-    target = "" if at_least is None else f">= {at_least:g} x"
+    target = "" if at_least is None else f">= {at_least:.3g}x"
     met = None if at_least is None else ratio >= at_least
     return Row(what, ours, "s", peer, theirs, ratio, target, met, details)
 
@@ -62,6 +64,16 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([lines[0], "-" * (sum(widths) + 2 * len(widths) - 2), *lines[1:]])
 
 
+def page_table(rows: Sequence[Row]) -> str:
+    """Return all rows as a table for the page, in bold where the peer is faster or a target is missed."""
+    lines = []
+    for row in rows:
+        what, ours, peer, ratio, target, met = _cells(row)
+        ratio = f"**{ratio}**" if row.ratio is not None and row.ratio < 1.0 else ratio
+        lines.append([what, ours, peer, ratio, target, "**no**" if row.met is False else met])
+    return markdown_table(("", "ours", "peer", "peer / ours", "target", "met"), lines)
+
+
 def save(name: str, rows: Sequence[Row], machine: dict[str, Any]) -> Path:
     """Write the rows of one benchmark, with the machine, to ``results/<name>.json``."""
     RESULTS.mkdir(exist_ok=True)
@@ -75,6 +87,6 @@ def _cells(row: Row) -> tuple[str, ...]:
     peer = row.peer
     if row.theirs is not None:
         peer = f"{peer} {quantity(row.theirs, row.unit)}"
-    ratio = "" if row.ratio is None else f"{row.ratio:,.0f} x" if row.ratio >= 100 else f"{row.ratio:.3g} x"
+    ratio = "" if row.ratio is None else f"{row.ratio:,.0f}x" if row.ratio >= 100 else f"{row.ratio:.3g}x"
     met = {True: "yes", False: "NO", None: ""}[row.met]
     return row.what, quantity(row.ours, row.unit), peer, ratio, row.target, met

@@ -1,8 +1,8 @@
 """Run the benchmarks and print one table: ``python benchmarks/run.py [--only NAME ...] [--quick]``.
 
 A ratio compares two things that take turns in one run, each the best of several turns, so it survives a noisy machine.
-Results go to ``benchmarks/results/<name>.json``. ``--quick`` takes fewer turns and smaller jobs: it checks that
-everything runs and measures nothing.
+Results go to ``benchmarks/results/<name>.json``, and those of ``speed`` and ``real_data`` to ``docs/benchmarks.md``.
+``--quick`` takes fewer turns and smaller jobs: it checks that everything runs, measures nothing and writes no page.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import sys
 import time
 from importlib import import_module
 
-from _machine import describe_machine, machine_lines
-from _report import Row, save, table
+from _machine import ROOT, describe_machine, machine_lines
+from _marked_page import write_parts
+from _report import Row, page_table, save, table
 
 #: The cheap ones, which noise disturbs most, come first. Each module has a function ``run(quick) -> list[Row]``.
 BENCHMARKS = ("cold_start", "speed", "real_data", "report_page")
+#: Those with a part in ``docs/benchmarks.md``.
+ON_PAGE = ("speed", "real_data")
 
 
 def main() -> None:
@@ -43,6 +46,11 @@ def _run(name: str, quick: bool) -> list[Row]:
     machine = describe_machine()
     rows: list[Row] = import_module(name).run(quick)
     save(name, rows, {**machine, "quick": quick})
+    if name in ON_PAGE and not quick:
+        load, commit = machine["load_average"][0], machine["commit"][:12]
+        where = f"{machine['cpu']}, {machine['cores']} cores, load {load} at the start, commit {commit}."
+        part = f"`python benchmarks/run.py --only {name}`: {where}\n\n{page_table(rows)}"
+        write_parts(ROOT / "docs" / "benchmarks.md", {f"run-{name}": part})
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     return rows
 

@@ -122,6 +122,9 @@ MORE_EXACT_SINCE = {("sparse", "residual"), ("medoid", "affinity"), ("medoid", "
 #: Landmarks are chosen by scikit-learn since then; another shrinkage and the kernel named cosine are gone.
 GONE = {"nystroem", "oas", "cosine"}
 
+#: Up to four points are counted in shared samples since then that were walked before.
+FEWER_WALKS = {"blobs", "space-digits", "density", "rbf"}
+
 #: The names that two arrays had when the file was written.
 STORED_AS = {"empty_cell": "hidden", "residual": "off_span"}
 
@@ -160,6 +163,10 @@ def test_results_are_those_of_before(name):
         before = BEFORE[f"{name}.{STORED_AS.get(part, part)}"]
         # Since then walks have more honest errors.
         sampled_anew = np.asarray((new if part == "new" else result).frame(details=True)["engine"] == "hit-and-run")
+        if name in FEWER_WALKS and values.ndim == 2:
+            moved = ~sampled_anew & ~np.isclose(values, before, rtol=1e-9, atol=1e-12).all(axis=1)
+            assert moved.sum() <= 4
+            sampled_anew |= moved
         if part == "affinity":
             # Of some 10,000 independent shares one is off by 5 joint errors with a probability below 1 %.
             joint = np.hypot(result.standard_error, BEFORE[f"{name}.standard_error"])

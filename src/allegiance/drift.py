@@ -29,7 +29,7 @@ from allegiance._core.validation import (
     is_sparse,
 )
 from allegiance.calibration import RowSample
-from allegiance.fitting import Fitted
+from allegiance.fitting import NOISE, Fitted
 from allegiance.influence import Kernel
 from allegiance.notebook import Card, CardMixin, count
 from allegiance.results import ATYPICAL, AffinityResult, FrameLike, count_by_cluster, distance_and_closeness
@@ -526,8 +526,9 @@ class PeriodComparison(CardMixin):
         interval of the difference (``share_low``, ``share_high``, ...) and its p-value, adjusted for all comparisons;
         and ``moved`` and ``moved_by``: the feature whose mean moved most, and by how many standard deviations.
         """
-        columns = self._cluster_columns()
-        return self._frame.build(columns | {"cluster": np.array([str(label) for label in columns["cluster"]])})
+        rows = self._cluster_rows()
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        return self._frame.build(columns | {"cluster": np.array([str(row["cluster"]) for row in rows])})
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
         """Return the features whose means changed most between periods, in the clusters named by the findings.
@@ -548,33 +549,30 @@ class PeriodComparison(CardMixin):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison of periods as plain values for JSON; unknown values are None."""
-        columns = self._cluster_columns()
-        clusters = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         return {
             "drifted": self.drifted,
             "severity": self.severity,
             "level": self.level,
             "points": {"then": self.then.n_points, "now": self.now.n_points},
             "findings": [json_value(finding._asdict()) for finding in self.findings],
-            "clusters": json_value(clusters),
+            "clusters": json_value(self._cluster_rows()),
             "features": json_value(list(self._feature_rows(None, 10))),
         }
 
-    def _cluster_columns(self) -> dict[str, Any]:
-        """Return the columns of :meth:`frame`: each cluster in both periods."""
+    def _cluster_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of :meth:`frame`: each cluster in both periods."""
         k, shift = self.classes.size, self._moves.shift
-        points = [np.append(profile.counts[:, 0], profile.n_points) for profile in (self.then, self.now)]
-        rows = [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]
-        columns: dict[str, Any] = {"cluster": [*(_label_of(self.classes, row) for row in rows[:-1]), "all"]}
-        columns |= {"points_then": points[0][rows], "points_now": points[1][rows]}
-        for name, change in (("share", self._mix), ("atypical", self._atypical)):
-            columns |= {f"{name}_{part}": values[rows] for part, values in change._asdict().items()}
-        moved, moved_by = [""] * len(rows), np.zeros(len(rows))
-        if shift.shape[1]:
-            first = np.abs(shift).argmax(axis=1)
-            moved[:k] = [str(self.then.names[i]) for i in first]
-            moved_by[:k] = shift[np.arange(k), first]
-        return columns | {"moved": moved, "moved_by": moved_by}
+        points = [np.append(profile.counts[:, 0], profile.n_points).tolist() for profile in (self.then, self.now)]
+        names, rows = [*self.classes.tolist(), NOISE, "all"], []
+        for i in [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]:
+            row: dict[str, Any] = {"cluster": names[i], "points_then": points[0][i], "points_now": points[1][i]}
+            for name, change in (("share", self._mix), ("atypical", self._atypical)):
+                row |= {f"{name}_{part}": float(values[i]) for part, values in change._asdict().items()}
+            most = int(np.abs(shift[i]).argmax()) if i < k and shift.shape[1] else None
+            row["moved"] = "" if most is None else str(self.then.names[most])
+            row["moved_by"] = 0.0 if most is None else float(shift[i, most])
+            rows.append(row)
+        return rows
 
     def _feature_rows(self, cluster: Any, n: int | None) -> Iterator[dict[str, Any]]:
         """Return the lines of :meth:`features`, the changes of features between periods."""
@@ -608,8 +606,7 @@ class PeriodComparison(CardMixin):
         for finding in self.findings:
             p = "< 0.0001" if finding.p_value < 1e-4 else f"= {finding.p_value:.2g}"
             lines.append(f"- {finding.sentence} (p {p})")
-        columns = self._cluster_columns()
-        *rows, total = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        *rows, total = self._cluster_rows()
         rows.sort(key=lambda row: (min(row["share_p"], row["atypical_p"]), -abs(row["moved_by"])))
         cells = []
         for row in [*rows[:_MAX_CLUSTERS], total]:
@@ -723,19 +720,19 @@ def compare_profiles(
     columns = [column._replace(p=min(tests * column.p, 1.0)) for column in columns]
     findings = [_column_finding(then, now, i, column) for i, column in enumerate(columns) if column.p <= level]
     if not findings:  # after a change of unit or level, labels are not comparable
-        classes = fitted.classes
+        labels = [*fitted.classes.tolist(), NOISE]
         vanished = (mix.p <= level) & (mix.now <= _SMALL_PART * mix.then)
         moved = (moves.p <= level) & (np.abs(moves.shift).max(axis=1, initial=0.0) >= _SMALL_MOVE)
-        moved &= ~vanished[: classes.size]
-        findings += _group_findings(classes, then, now, groups, atypical, level)
-        findings += [*_vanished_findings(classes, mix, vanished), *_move_findings(classes, then, now, moves, moved)]
+        moved &= ~vanished[: moved.size]
+        findings += _group_findings(labels, then, now, groups, atypical, level)
+        findings += [*_vanished_findings(labels, mix, vanished), *_move_findings(labels, then, now, moves, moved)]
         if not findings:
-            findings += _atypical_findings(classes, atypical, level)
+            findings += _atypical_findings(labels, atypical, level)
         # New groups, vanished clusters and moved ones exchange points with others, which changes the other shares.
         changed = np.append(moved, [False, False]) | vanished
         allowed = float(new_points.sum() / now.n_points + np.abs(mix.now - mix.then)[changed].sum())
         rest = _compare_mix(then, now, new_points, allowed).adjusted(tests)
-        findings += _mix_findings(classes, rest, (rest.p <= level) & ~changed)
+        findings += _mix_findings(labels, rest, (rest.p <= level) & ~changed)
     findings.sort(key=lambda finding: -finding.severity)
     raw_mix = _compare_mix(then, now, np.zeros(len(then.counts)))._replace(p=mix.p)
     return PeriodComparison(tuple(findings), fitted.classes, then, now, level, raw_mix, atypical, moves, FrameLike())
@@ -759,7 +756,7 @@ def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> D
 
 
 def _group_findings(
-    classes: AnyArray, then: Profile, now: Profile, groups: list[Group], atypical: Change, level: float
+    labels: list[Any], then: Profile, now: Profile, groups: list[Group], atypical: Change, level: float
 ) -> Iterator[DriftFinding]:
     """Yield drift findings about new groups."""
     spread, means = then.spread(), then.by_cluster(typical=True)[1]
@@ -769,7 +766,7 @@ def _group_findings(
             continue
         offset = group.center - means[group.cluster]
         shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
-        label, feature = _label_of(classes, group.cluster), str(then.names[np.abs(shift).argmax()])
+        label, feature = labels[group.cluster], str(then.names[np.abs(shift).argmax()])
         n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
         _, share, interval = _compare_shares(np.zeros(1), np.array([group.points]), n, (0.0, 0.0)).at(0)
         text = (
@@ -779,16 +776,16 @@ def _group_findings(
         yield DriftFinding("new cluster", (label,), feature, 0.0, share, interval, p, share, text)
 
 
-def _vanished_findings(classes: AnyArray, mix: Change, vanished: BoolArray) -> Iterator[DriftFinding]:
+def _vanished_findings(labels: list[Any], mix: Change, vanished: BoolArray) -> Iterator[DriftFinding]:
     """Yield drift findings about clusters with less than a tenth of their former share."""
     for i in np.flatnonzero(vanished).tolist():
-        (then, now, interval), label = mix.at(i), _label_of(classes, i)
-        text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
-        yield DriftFinding("vanished", (label,), None, then, now, interval, float(mix.p[i]), then, text)
+        then, now, interval = mix.at(i)
+        text = f"Cluster {labels[i]} vanished: {then:.1%} of the points then, {now:.1%} now"
+        yield DriftFinding("vanished", (labels[i],), None, then, now, interval, float(mix.p[i]), then, text)
 
 
 def _move_findings(
-    classes: AnyArray, then: Profile, now: Profile, moves: Moves, moved: BoolArray
+    labels: list[Any], then: Profile, now: Profile, moves: Moves, moved: BoolArray
 ) -> Iterator[DriftFinding]:
     """Yield one drift finding for each column along which cluster means moved most."""
     shift = moves.shift
@@ -802,34 +799,35 @@ def _move_findings(
         numbers = numbers[np.argsort(-severity[numbers], kind="stable")]
         lead = int(numbers[0])
         before, after, interval = moves.change.at(lead, i)
-        labels, feature = tuple(_label_of(classes, number) for number in numbers.tolist()), str(then.names[i])
-        text = f"Cluster {labels[0]} moved: {_shifts(then, shift[lead])} ({feature} {_means(then, i, before, after)})"
-        if len(labels) > 1:
-            listed = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
+        moving, feature = tuple(labels[number] for number in numbers.tolist()), str(then.names[i])
+        text = f"Cluster {moving[0]} moved: {_shifts(then, shift[lead])} ({feature} {_means(then, i, before, after)})"
+        if len(moving) > 1:
+            listed = ", ".join(map(str, moving[:5])) + (", ..." if len(moving) > 5 else "")
             span = f"{by[numbers].min():+.1f} to {by[numbers].max():+.1f} sd"
-            text = f"{len(labels)} clusters ({listed}) moved along {feature}, by {span}"
+            text = f"{len(moving)} clusters ({listed}) moved along {feature}, by {span}"
         p, severe = float(moves.p[numbers].min()), float(severity[numbers].sum())
-        yield DriftFinding("moved", labels, feature, before, after, interval, p, severe, text)
+        yield DriftFinding("moved", moving, feature, before, after, interval, p, severe, text)
 
 
-def _mix_findings(classes: AnyArray, mix: Change, is_listed: BoolArray) -> Iterator[DriftFinding]:
+def _mix_findings(labels: list[Any], mix: Change, is_listed: BoolArray) -> Iterator[DriftFinding]:
     """Yield the drift finding about clusters that grew or shrank, if any did."""
     if not is_listed.any():
         return
     by = np.abs(mix.now - mix.then)
     order = [i for i in np.argsort(-by).tolist() if is_listed[i]]
-    labels, (then, now, interval) = tuple(_label_of(classes, i) for i in order), mix.at(order[0])
-    names = ["noise" if i == classes.size else label for i, label in zip(order, labels, strict=True)]
+    then, now, interval = mix.at(order[0])
+    names, verbs = [*labels[:-1], "noise"], ("shrank", "grew")
     parts = [
-        f"{name} {'grew' if mix.now[i] > mix.then[i] else 'shrank'} from {mix.then[i]:.1%} to {mix.now[i]:.1%}"
-        for i, name in zip(order[:3], names, strict=False)
+        f"{names[i]} {verbs[int(mix.now[i] > mix.then[i])]} from {mix.then[i]:.1%} to {mix.now[i]:.1%}"
+        for i in order[:3]
     ]
     more = f", and {len(order) - 3} more changed" if len(order) > 3 else ""
     text, severity = f"The mix of clusters changed: {', '.join(parts)}{more}", float(by[:-1].sum() / 2.0)
-    yield DriftFinding("mix", labels, None, then, now, interval, float(mix.p[order[0]]), severity, text)
+    changed = tuple(labels[i] for i in order)
+    yield DriftFinding("mix", changed, None, then, now, interval, float(mix.p[order[0]]), severity, text)
 
 
-def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> Iterator[DriftFinding]:
+def _atypical_findings(labels: list[Any], atypical: Change, level: float) -> Iterator[DriftFinding]:
     """Yield the drift finding that there are more atypical points, if there are."""
     hits = np.flatnonzero(atypical.p <= level).tolist()
     if not hits:
@@ -838,17 +836,11 @@ def _atypical_findings(classes: AnyArray, atypical: Change, level: float) -> Ite
     clusters = sorted((i for i in hits if i != total), key=lambda i: -atypical.now[i])
     number = total if total in hits or len(clusters) > 1 else clusters[0]
     then, now, interval = atypical.at(number)
-    labels = tuple(_label_of(classes, i) for i in clusters)
-    where = f" in cluster {labels[0]}" if number != total else f", most of all in cluster {labels[0]}" if labels else ""
+    inside = tuple(labels[i] for i in clusters)
+    where = f" in cluster {inside[0]}" if number != total else f", most of all in cluster {inside[0]}" if inside else ""
     text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
     rise = max(float(np.nan_to_num(atypical.now[-1] - atypical.then[-1])), 0.0)
-    yield DriftFinding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), rise, text)
-
-
-def _label_of(classes: AnyArray, number: int) -> Any:
-    """Return the label of a cluster in drift findings; -1 for noise."""
-    label = classes[number] if number < classes.size else -1
-    return label.item() if isinstance(label, np.generic) else label
+    yield DriftFinding("atypical", inside, None, then, now, interval, float(atypical.p[hits].min()), rise, text)
 
 
 def _means(profile: Profile, i: int, then: float, now: float) -> str:

@@ -117,7 +117,11 @@ def compare_reflected(call: Call) -> None:
         mask = builder.bitcast(builder.fcmp_ordered(">=", value, margin), _MASK)
         kind = ir.IntType(8)
         at = builder.gep(bits, [_INDEX(place // 8)], source_etype=kind)
-        builder.store(mask if VECTOR >= 8 else builder.zext(mask, kind), at, align=1)
+        if VECTOR < 8:
+            mask = builder.zext(mask, kind)
+            if place % 8:
+                mask = builder.or_(builder.load(at, typ=kind), builder.shl(mask, kind(VECTOR)))
+        builder.store(mask, at, align=1)
 
     _for_signs(call, use)
 

@@ -19,7 +19,6 @@ from ._base import engine_code as engine_code
 from ._base import engine_names as engine_names
 from ._exact import Exact
 from ._hit_and_run import HitAndRun
-from ._shared_samples import MANY_DIMENSIONS as MANY_DIMENSIONS
 from ._shared_samples import SharedSamples
 from ._tessellation import Tessellation as Tessellation
 from ._whole_space import ClosedForm

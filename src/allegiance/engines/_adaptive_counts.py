@@ -17,6 +17,8 @@ from ._tessellation import Tessellation
 #: A cell with less than this share of the region that would need more samples than the patience of its engine is
 #: walked: that is cheaper than waiting for samples to fall into it.
 _RARE_SHARE = 0.02
+#: Factor by which one look multiplies the samples of a query that has stolen nothing.
+_BLIND_GROWTH = 3.0
 
 
 class Schedule(NamedTuple):
@@ -24,9 +26,7 @@ class Schedule(NamedTuple):
 
     first_look: float
     max_growth: float
-    """Most by which one look multiplies the samples of a query that has stolen any."""
-    blind_growth: float
-    """The same for a query that has stolen nothing."""
+    """Most by which one look multiplies the samples of a query."""
     first_verdict: float
     """Samples before a query may be given up."""
     patience: float
@@ -88,7 +88,7 @@ class AdaptiveCounts(FittedEngine):
                 due = active[looking]
                 weight, growth = _update_estimates(due, tally, estimate, self._settings)
                 precise = growth <= 1.0
-                needed = n_drawn * np.where(weight > 0, growth, schedule.blind_growth)
+                needed = n_drawn * np.where(weight > 0, growth, _BLIND_GROWTH)
                 hopeless = ~precise & (weight < _RARE_SHARE * n_drawn) & (needed > schedule.patience)
                 hopeless &= n_drawn >= schedule.first_verdict
                 estimate.affinity[due[hopeless]] = 0.0

@@ -33,8 +33,8 @@ class Auto(Engine):
 
     1. few representatives in at most four dimensions, and flat walls: exact;
     2. else shared samples, and hit-and-run for the points that get too few of them, for at most 2**25 / k steps each.
-       Up to 2**39 / (k r) samples are drawn, but at least twice as many as an average cell needs. This only limits
-       more than about 350 representatives in as many dimensions: some points then keep a larger ``standard_error``;
+       Up to 2**39 / (k r) samples are drawn, but four times as many as an average cell needs. This only limits more
+       than about 360 representatives in as many dimensions: some points then keep a larger ``standard_error``;
     3. in the whole space, inside the hull of the representatives: the closed form if there is one, exact if there are
        few, else hit-and-run.
 

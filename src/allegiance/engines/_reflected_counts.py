@@ -14,25 +14,21 @@ from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
 from ._base import MAX_SAMPLES, SHARED, Estimate, Queries
 from ._tessellation import SingleFunctions
 
-#: Units of samples (:class:`AdaptiveCounts`) in a round, and least and most blocks of samples in one.
-_ROUND_UNITS, _LEAST_ROUND, _MOST_ROUND = 0.25, 8, 256
-#: Sites up to which one unit comes before the first look at how precise a query is. With more of them even the largest
-#: share is small, and needs fewer samples, but not less than the second number in units.
-_FULL_LOOK_SITES, _LEAST_LOOK = 50, 0.25
-#: Units before a query is given up.
-_FIRST_VERDICT = 4
-#: Budgets of samples, or units if these are more, for a query with a small cell. It is walked if it needs more: its
-#: intervals would be more than twice as wide as they should be.
-_PATIENCE, _PATIENCE_IN_UNITS = 4, 16
-#: Most samples times sites and dimensions at the usual ``eps``, 1067 hits for an average cell, and least units of them:
-#: with hundreds of sites in as many dimensions queries that need more keep a larger standard error.
-_MAX_PRODUCTS, _USUAL_HITS, _LEAST_BUDGET = 2**39, 1067, 2.0
+#: Units of samples (:class:`AdaptiveCounts`) in a round: after the first one the largest of many shares is often
+#: precise. Before the second number of units, the most that ``prepare`` draws, no query is given up.
+_ROUND_UNITS, _FIRST_VERDICT = 0.25, 4
+#: Blocks of samples drawn at a time, and most of them in a round.
+_BLOCKS, _MOST_ROUND = 8, 256
+#: Most samples times sites and dimensions, and least units of samples: with hundreds of sites in as many dimensions
+#: queries that need more keep a larger standard error.
+_MAX_PRODUCTS, _LEAST_BUDGET = 2**39, 4
+#: Budgets of samples for a query with a small cell. It is walked if it needs more: its intervals would be more than
+#: twice as wide as they should be.
+_PATIENCE = 4
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
 _MAX_GROWTH = 2.0
 #: Key of the streams of random numbers.
 _DRAWS = 2
-#: Blocks drawn at a time.
-_BLOCKS = 8
 #: Counts updated at a time by one thread: they stay in a cache.
 _MAX_COUNTS = 2**16
 
@@ -62,11 +58,8 @@ class ReflectedCounts(AdaptiveCounts):
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
         queries = Queries(*kernel_ready(*queries))
         k = self._tessellation.n_sites
-        look = max(min(_FULL_LOOK_SITES / k, 1.0), _LEAST_LOOK)
         most = self._budget
-        first_verdict = min(_FIRST_VERDICT * self._unit, most)
-        patience = max(_PATIENCE * most, _PATIENCE_IN_UNITS * self._unit)
-        schedule = Schedule(min(look * self._unit, most), _MAX_GROWTH, _MAX_GROWTH, first_verdict, patience, most)
+        schedule = Schedule(0, _MAX_GROWTH, min(_FIRST_VERDICT * self._unit, most), _PATIENCE * most, most)
         tally = Tally(*np.zeros((3, queries.n, k), np.int64))
         estimate = Estimate.blank(queries.n, k, SHARED)
         with Threads(self._settings.threads) as threads:
@@ -80,7 +73,7 @@ class ReflectedCounts(AdaptiveCounts):
         return estimate
 
     def prepare(self) -> None:
-        """Draw and keep the rounds that a query may need before it is given up, as long as there is room."""
+        """Draw and keep the rounds that most queries need, as long as there is room."""
         with Threads(self._settings.threads) as threads:
             for index in range(-(-int(_FIRST_VERDICT * self._unit) // self._round_size)):
                 if self._rounds.get(index, self._round(index, threads)) is not self._rounds.get(index):
@@ -91,16 +84,15 @@ class ReflectedCounts(AdaptiveCounts):
         """The number of samples in a round."""
         from allegiance._kernels.reflecting import SIZE
 
-        blocks = min(max(int(_ROUND_UNITS * self._unit) // SIZE, _LEAST_ROUND), _MOST_ROUND)
+        blocks = min(-(-int(_ROUND_UNITS * self._unit) // (_BLOCKS * SIZE)) * _BLOCKS, _MOST_ROUND)
         return max(min(blocks, self._max_samples // SIZE), 1) * SIZE
 
     @property
     def _budget(self) -> float:
         """The number of samples after which no round follows."""
-        usual = _USUAL_HITS * (self._tessellation.n_sites + 1)
-        most = max(_MAX_PRODUCTS / self._tessellation.functions.a.size, _LEAST_BUDGET * usual)
-        # A smaller ``eps`` or more samples than usual lift this limit, too.
-        most *= max(self._unit / usual, 1.0) * max(self._max_samples / MAX_SAMPLES, 1.0)
+        most = max(_MAX_PRODUCTS / self._tessellation.functions.a.size, _LEAST_BUDGET * self._unit)
+        # More samples than usual lift this limit, too.
+        most *= max(self._max_samples / MAX_SAMPLES, 1.0)
         return max(min(most, self._max_samples) - self._round_size + 1, 1)
 
     @cached_property

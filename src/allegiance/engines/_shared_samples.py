@@ -29,7 +29,7 @@ from ._reflected_counts import ReflectedCounts
 from ._tessellation import Tessellation
 
 #: From this many dimensions on samples of a region without walls are reflected; below, independent ones cost less.
-MANY_DIMENSIONS = 32
+MANY_DIMENSIONS = 24
 
 
 @ENGINES.register("shared")
@@ -102,11 +102,11 @@ _KEEP_OWNERS = 2**22
 _GROUP = 256
 #: Products of coordinates from which samples are tested on several threads: these wait for the same banks.
 _MANY_TESTED = 2**27
-#: Banks counted before the first look at a query's precision, and factor for the next one if it has stolen nothing.
+#: Banks counted before the first look at a query's precision.
 _FIRST_LOOK = 2
-_BLIND_GROWTH = 3.0
-#: Most small banks, or units of samples if these are more, for a query with a small cell.
-_PATIENCE, _PATIENCE_IN_UNITS = 40, 9
+#: Most small banks, or units of samples if these are more, for a query with a small cell: a walk costs as much as about
+#: 100,000 samples, and these serve other queries, too.
+_PATIENCE, _PATIENCE_IN_UNITS = 160, 36
 
 
 class _Bank(NamedTuple):
@@ -151,7 +151,7 @@ class PlainCounts(AdaptiveCounts):
 
         most, first = self._max_samples, self._bank_size(0)
         patience = min(most, max(_PATIENCE * first, _PATIENCE_IN_UNITS * self._unit))
-        schedule = Schedule(min(_FIRST_LOOK * first, most), np.inf, _BLIND_GROWTH, 0, patience, most)
+        schedule = Schedule(min(_FIRST_LOOK * first, most), np.inf, 0, patience, most)
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
         counts = np.zeros(estimate.affinity.shape, np.int64)
         tally = Tally(counts, counts, counts)
