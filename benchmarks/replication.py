@@ -115,7 +115,8 @@ def measure_replicates(key: Key, quick: bool) -> Iterator[Row]:
         started = time.process_time()
         result = trust(sample.X, labels, clusterer=known, n_jobs=1)
         seconds = time.process_time() - started
-        bounds = result.by_cluster()[["replication_low", "replication_high"]].to_numpy().T
+        clusters = result.by_cluster().set_index("cluster").loc[range(labels.max() + 1)]
+        bounds = clusters[["replication_low", "replication_high"]].to_numpy().T
         yield {"mode": mode} | _compare(key, sample, result.replication, result.replication_interval, *bounds) | {
             "by_point": binned_error(result.trust[inner], frequency[inner]),
             "by_cluster": cluster_error(result.trust, frequency, labels),

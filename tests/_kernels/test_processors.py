@@ -21,7 +21,7 @@ from allegiance._kernels.affine_block import LANES
 
 rng = np.random.default_rng(0)
 jobs = {}
-for name, d, k in (("exact", 2, 6), ("few", 8, 12), ("banks", 20, 40), ("reduced", 60, 30)):
+for name, d, k in (("exact", 2, 6), ("few", 8, 12), ("banks", 20, 40), ("reduced", 60, 30), ("reflected", 40, 60)):
     centers = 1.5 * rng.normal(size=(k, d))
     X = centers[np.arange(300) % k] + rng.normal(size=(300, d))
     result = affinity(X, centers=centers, influence="euclidean")

@@ -108,7 +108,7 @@ def test_check_proposes_and_names_all_problems_at_once(flowers, tmp_path):
 def test_the_review_list_is_written_with_the_output(flowers, tmp_path):
     common = ["score", flowers, *LABELLED, "--review", 5]
     text = call(*common, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv").stdout
-    result = pd.read_csv(tmp_path / "review.csv")
+    result = pd.read_csv(tmp_path / "review.csv", dtype={"reason": str})
     expected = in_memory(flowers).review(5)
     assert result["name"].tolist() == [f"f{row:03d}" for row in expected.index]
     assert result["reason"].fillna("").tolist() == expected["reason"].tolist()

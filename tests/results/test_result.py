@@ -315,6 +315,13 @@ class TestVerdicts:
     def test_a_result_without_trust_has_none(self):
         assert not {"trust", "verdict"} & {*example("plain").frame(), *example("plain").review(5)}
 
+    def test_printed_trust_does_not_reach_the_next_verdict(self):
+        result = example("trusted")
+        printed = [float(text) for text in re.findall(r"(\d\.\d\d) +(?:borderline|doubtful)", str(result))]
+        shown = result.review().head(len(printed))["trust"].to_numpy()
+        assert printed
+        np.testing.assert_allclose(printed, np.floor(100 * shown + 1e-9) / 100)
+
 
 class TestReview:
     @each_table

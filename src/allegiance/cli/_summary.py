@@ -208,7 +208,9 @@ def print_facts(facts: Facts, run: Run) -> None:
 
 def _printed_cell(name: str, value: Any) -> str:
     """Return a value of the printed review list: one line, cut if it is too long."""
+    from allegiance.results import format_review_cell
+
     if isinstance(value, float):
-        return f"{value:.0f}" if name.endswith("priority") else f"{value:.2f}"
+        return format_review_cell(name, value) if name.endswith(("trust", "priority")) else f"{value:.2f}"
     text = "" if value is None else " ".join(str(value).split())
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"

@@ -352,11 +352,9 @@ def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer
 
 def _compare_with_baseline(run: Run, result: _Result) -> Any:
     """Compare the rows with the model's baseline, and write notes; None without a model or baseline."""
-    if run.trust.model is None:
-        return None
     from allegiance.drift import compare_profiles
 
-    if result.scorer.fitted_.baseline is None or result.profile is None:
+    if run.trust.model is None or result.scorer.fitted_.baseline is None or result.profile is None:
         return None
     drift = compare_profiles(result.scorer, None, result.profile)
     run.log.note(*(f"drift: {finding.sentence}." for finding in drift.findings[:MAX_FINDINGS]))

@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.results import Summary
 
-__all__ = [
-    "LazyAffinityResult",
-    "affinity_lazily",
-    "connect",
-    "fit_lazily",
-    "predict_lazily",
-    "profile_lazily",
-]
-
 
 @contextmanager
 def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:

@@ -84,7 +84,8 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
             _upload(local, os.fspath(path), force)
         return
     target = Path(os.path.realpath(path))
-    temporary = _temporary(target)
+    name = os.fsdecode(os.fsencode(target.name)[-_MAX_NAME_BYTES:])
+    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(6)}-{name}")
     try:
         os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
         yield str(temporary)
@@ -103,12 +104,6 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
         raise OSError(error.errno, reason, os.fspath(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _temporary(target: Path) -> Path:
-    """Return the path of the temporary file of an atomic write."""
-    name = os.fsdecode(os.fsencode(target.name)[-_MAX_NAME_BYTES:])
-    return target.with_name(f"{TEMPORARY}{secrets.token_hex(6)}-{name}")
 
 
 def _upload(local: str, url: str, force: bool) -> None:

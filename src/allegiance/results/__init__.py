@@ -16,3 +16,4 @@ from ._summary import Summary as Summary
 from ._summary import check_names as check_names
 from ._summary import count_by_cluster as count_by_cluster
 from ._summary import display_name as display_name
+from ._summary import format_review_cell as format_review_cell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -32,8 +33,6 @@ ATYPICAL = 0.01
 REVIEW_HEAD = 10
 #: Clusters listed before the table is cut.
 _MAX_CLUSTERS = 20
-#: Formats of columns of the review list; others are shown as they are.
-_FORMATS = {"trust": ".2f", "priority": ".0f"}
 #: Bins of the trust histogram.
 _BINS = 20
 #: Sums of numbers between 0 and 1 are whole multiples of 2**-60, so that they do not depend on the order of addition.
@@ -392,9 +391,7 @@ class Summary(CardMixin):
         review = None
         if self.review:
             names = list(self.review[0])
-            lines: list[list[Cell]] = [
-                [format(line[name], _FORMATS.get(name, "")) for name in names] for line in self.review
-            ]
+            lines: list[list[Cell]] = [[format_review_cell(name, line[name]) for name in names] for line in self.review]
             review = Card(
                 "Review these first (sorted by review priority)", headings=names, rows=lines, words=("reason",)
             )
@@ -451,6 +448,13 @@ def _sum_by_cluster(rows: IntArray, values: FloatArray, n: int) -> AnyArray:
         np.add.at(total, rows, part.astype(np.int64))
     exact: AnyArray = sums.astype(object)  # 64 bits are too few
     return exact[0] * 2**_HALF_BITS + exact[1]
+
+
+def format_review_cell(name: str, value: Any) -> str:
+    """Return a cell of a review list as text. Trust is rounded down: 0.796 is not firm, so it is not shown as 0.80."""
+    if name.endswith("trust"):
+        return f"{math.floor(100.0 * value + 1e-9) / 100.0:.2f}"
+    return format(value, ".0f" if name.endswith("priority") else "")
 
 
 def mean_trust(values: FloatArray) -> float:

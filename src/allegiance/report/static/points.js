@@ -66,9 +66,9 @@ class Points {
     return this.verdict(point) === "noise";
   }
 
-  // Trust as text; noise has no label to trust.
+  // Trust as text, rounded down as in the summary; noise has no label to trust.
   trust(point) {
-    return this.isNoise(point) ? "-" : this.columns.trust[point].toFixed(2);
+    return this.isNoise(point) ? "-" : (Math.floor(100 * this.columns.trust[point] + 1e-4) / 100).toFixed(2);
   }
 
   priority(point) {
