@@ -164,7 +164,7 @@ def docstrings(n: int) -> Floats:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 text = ast.get_docstring(node) or ""
                 texts |= {text: None} if len(text) > 200 else {}
-        if len(texts) > 4 * n:
+        if len(texts) > 1.5 * n:
             break
     rows = np.random.default_rng(0).permutation(len(texts))[:n]
     everything = list(texts)
