@@ -153,8 +153,7 @@ class ExactProducts(NamedTuple):
     varying: IntArray
     """(v,) the columns whose bound is not zero."""
     digits: IntArray
-    """(3, v, v) upper triangles: multiples of 2**20, 1 and 2**-20 of the product of the two units; all but the first
-    carried."""
+    """(3, v, v) multiples of 2**20, 1 and 2**-20 of the product of the two units; all but the first carried."""
 
     @classmethod
     def empty(cls, bounds: FloatArray) -> ExactProducts:
@@ -167,12 +166,10 @@ class ExactProducts(NamedTuple):
 
         Products of two low halves, which are below those 40 bits, are left out; ``coarse`` leaves out all low halves.
         """
-        from scipy.linalg.blas import dsyr2k, dsyrk
-
         if not self.varying.size:
             return
         levels = 1 if coarse else 2
-        sums, n_rows = [np.zeros(self.digits.shape[1:], order="F") for _ in range(levels)], 0
+        sums, n_rows = [np.zeros(self.digits.shape[1:]) for _ in range(levels)], 0
         for rows in blocks:
             if n_rows + len(rows) > MAX_PRODUCT_ROWS:
                 self._add(sums)
@@ -180,10 +177,11 @@ class ExactProducts(NamedTuple):
             n_rows += len(rows)
             some = rows if self.varying.size == rows.shape[1] else rows.take(self.varying, axis=1)
             high, rest = _high_bits(some, self.exponents[self.varying])
-            # BLAS adds to the upper triangle of sums in place.
-            dsyrk(1.0, high.T, beta=1.0, c=sums[0], overwrite_c=True)
+            # By NumPy, which releases the GIL.
+            sums[0] += high.T @ high
             if not coarse:
-                dsyr2k(1.0, high.T, _next_bits(rest).T, beta=1.0, c=sums[1], overwrite_c=True)
+                mixed = high.T @ _next_bits(rest)
+                sums[1] += mixed + mixed.T
         self._add(sums)
 
     def _add(self, sums: list[FloatArray]) -> None:
@@ -207,9 +205,9 @@ class ExactProducts(NamedTuple):
     @property
     def values(self) -> FloatArray:
         """(d, d) the sums as floats."""
-        d, upper = self.exponents.size, _joined(self.digits)
+        d = self.exponents.size
         values = np.zeros((d, d))
-        values[np.ix_(self.varying, self.varying)] = np.triu(upper) + np.triu(upper, 1).T
+        values[np.ix_(self.varying, self.varying)] = _joined(self.digits)
         return np.ldexp(values, np.add.outer(self.exponents, self.exponents) - _FACTOR_BITS)
 
 

@@ -45,8 +45,8 @@ from ._labels import Labels, check_classes, merge_classes, positions_of
 from ._pipelines import Columns
 
 REPRESENTATIVES = ("mean", "median", "medoid")
-#: Rows per block when ranges are computed.
-_RANGE_ROWS = 8192
+#: Rows per block when ranges are computed: few enough to stay in a cache.
+_RANGE_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,15 +381,12 @@ def _ranges(X: Rows, codes: AnyArray, k: int) -> tuple[FloatArray, FloatArray]:
         lower, upper = (np.asarray(side.todense(), np.float64).ravel() for side in (X.min(axis=0), X.max(axis=0)))
         return np.tile(lower, (k, 1)), np.tile(upper, (k, 1))
     lower, upper = np.full((k, d), np.inf), np.full((k, d), -np.inf)
-    for start in range(0, X.shape[0], _RANGE_ROWS):
-        part = codes[start : start + _RANGE_ROWS]
-        order = np.argsort(part, kind="stable")[np.count_nonzero(part < 0) :]
-        if not order.size:
-            continue
-        present, starts = np.unique(part[order], return_index=True)
-        rows = X[start : start + _RANGE_ROWS][order]
-        lower[present] = np.minimum(lower[present], np.minimum.reduceat(rows, starts, axis=0))
-        upper[present] = np.maximum(upper[present], np.maximum.reduceat(rows, starts, axis=0))
+    order = np.argsort(codes, kind="stable")
+    for cluster, members in enumerate(np.split(order, np.searchsorted(codes[order], np.arange(k + 1)))[1:-1]):
+        for start in range(0, members.size, _RANGE_ROWS):
+            rows = X[members[start : start + _RANGE_ROWS]]
+            lower[cluster] = np.minimum(lower[cluster], rows.min(axis=0))
+            upper[cluster] = np.maximum(upper[cluster], rows.max(axis=0))
     return lower, upper
 
 
