@@ -195,7 +195,7 @@ class _Search:
 
     @cached_property
     def is_uneven(self) -> bool:
-        """Whether standardizing the columns changes anything."""
+        """Whether standardizing the columns changes any stand-in."""
         if is_sparse(self.few):
             return False
         deviations = self.few.std(axis=0)

@@ -293,7 +293,7 @@ class Family:
 
     @cached_property
     def size(self) -> float:
-        """The length of the origin, which determines the rounding of positions."""
+        """The length of the origin of a Bregman diagram, which determines the rounding of positions."""
         return float(np.linalg.norm(self.origin))
 
     @cached_property

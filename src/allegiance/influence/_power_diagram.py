@@ -138,7 +138,7 @@ class PowerDiagram:
 
     @cached_property
     def unit(self) -> float:
-        """The length in these coordinates of a distance of 1 in the user's."""
+        """The length in the coordinates of a power diagram of a distance of 1 in the user's."""
         return self.embedding.unit
 
     def weighted(self, weights: FloatArray, query_weight: float) -> PowerDiagram:

@@ -166,7 +166,7 @@ def _lengths(parts: list[Any]) -> list[float]:
 
 
 def _cut(start: int, length: int, *pieces: Any) -> AnyArray:
-    """Cut the labels of one partition out of the pieces that hold them."""
+    """Cut the labels of one Dask partition out of the pieces that hold them."""
     return np.concatenate([np.asarray(piece) for piece in pieces])[start : start + length]
 
 
