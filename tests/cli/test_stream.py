@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -229,7 +230,7 @@ def test_a_saved_model_of_a_stream_scores_and_knows_its_data(table, tmp_path):
 def test_a_job_runs_in_512_mb(tmp_path, rng):
     """Clusters, trust, drift profile and scores of a table in batches, on one processor, with compiled code.
 
-    Libraries are included. The limit is enforced where this process may create cgroups (as root, for example).
+    A cgroup enforces the limit. The peak that the system reports depends on how many pages of libraries it has cached.
     """
     for part in range(5):
         X = rng.normal(size=(200_000, 16)) + 3 * rng.integers(5, size=(200_000, 1))
@@ -242,5 +243,9 @@ def test_a_job_runs_in_512_mb(tmp_path, rng):
     run_with_peak(script, "score", tmp_path / "0.parquet", *options)  # this run may compile
     options += ["--if-exists", "replace"]
     with limit_group(512 * 2**20) as enter:
-        peak = run_with_peak(script, "score", *sorted(tmp_path.glob("*.parquet")), *options, enter=enter)[1]
-    assert peak < 512e6
+        if enter is None:
+            pytest.skip("this process may not create cgroups")
+        with pytest.raises(subprocess.CalledProcessError):
+            run_with_peak("bytearray(600 * 2**20)", enter=enter)
+        run_with_peak(script, "score", *sorted(tmp_path.glob("*.parquet")), *options, enter=enter)
+    assert len([*(tmp_path / "out").glob("*.parquet")]) == 5
