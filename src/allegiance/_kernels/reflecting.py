@@ -147,7 +147,7 @@ def own_samples(
     highest: AnyArray,
     owner: AnyArray,
 ) -> None:
-    """Write the owner of each sample, and its value -f_i, to ``owner`` int32 and ``highest`` (number of blocks, SIZE).
+    """Write owner and value -f_i of each reflected sample to ``owner`` int32 and ``highest`` (number of blocks, SIZE).
 
     ``slopes`` (k, width) and ``constants`` (k,) are those of the functions -f_i in single precision. Where two of them
     are as ``close`` as rounding, double precision decides.
