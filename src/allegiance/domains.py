@@ -10,9 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from allegiance._core.arithmetic import row_dots
 from allegiance._core.parameters import Parameters, Registry
 from allegiance._core.stored import POSITIVE, Number, Text, floats, stored
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_number, real_array, row_dots
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_number, real_array
 from allegiance.geometry import bounding_box, chebyshev_center, check_scaling, is_bounded, sample_polytope, unit_rows
 from allegiance.influence import Diagram, Influence
 

@@ -1,4 +1,4 @@
-"""Polytopes: triangulated cells, hulls, and uniform samples."""
+"""Geometry of points and polytopes: spans, hulls, triangulated cells, and uniform samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from allegiance._core.parallel import resolve_seed, stream
+from allegiance._core.parallel import on_one_thread, resolve_seed, stream
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -258,6 +258,21 @@ def _inner_point(normals: FloatArray, offsets: FloatArray, *, flat: bool = False
     if not is_bounded(normals):
         raise ValueError("The polytope A y <= b is unbounded. Add rows to A and b that bound it, such as a box.")
     return center
+
+
+def span_axes(centered: FloatArray, size: float) -> FloatArray:
+    """Return orthonormal rows (r, d) that span the rows of ``centered`` (k, d), the widest direction first.
+
+    Directions at the level of rounding are left out, where ``size`` is that of the numbers before they were centered.
+    The largest entry of each axis is positive, so that the axes keep their sign.
+    """
+    # Threads of BLAS change last bits, and wait busily for more work while ours need the core.
+    with on_one_thread():
+        _, singular, rows = np.linalg.svd(centered, full_matrices=False)
+    noise = 4 * np.finfo(float).eps * max(centered.shape) * (singular[0] + size)
+    axes = rows[: int(np.count_nonzero(singular > noise))]
+    largest = np.abs(axes).argmax(axis=1)
+    return axes * np.sign(axes[np.arange(axes.shape[0]), largest])[:, None]
 
 
 #: Up to this dimension the facets of the hull are listed; above, each point is tested by itself.

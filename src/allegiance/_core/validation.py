@@ -1,4 +1,4 @@
-"""Array types, arithmetic of rows, and checks of user input whose errors name the argument."""
+"""Array types, and checks of user input whose errors name the argument."""
 
 from __future__ import annotations
 
@@ -23,10 +23,6 @@ Rows: TypeAlias = Any
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 
-#: Most columns for which summing column by column is faster.
-_FEW = 16
-
-
 #: Whether rows are a SciPy sparse matrix or array.
 is_sparse: Callable[[Any], bool] = sp.issparse
 
@@ -41,32 +37,12 @@ def dense(X: Rows) -> FloatArray:
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 
-def row_sums(A: FloatArray) -> FloatArray:
-    """Return the sum (n,) of each row of A (n, m), several times faster than NumPy for few columns."""
-    if not 0 < A.shape[1] <= _FEW:
-        return A.sum(axis=1)
-    total = A[:, 0].copy()
-    for c in range(1, A.shape[1]):
-        total += A[:, c]
-    return total
-
-
 def standardize(rows: Rows) -> Rows:
     """Divide features (n, d) by their standard deviations; sparse rows stay unchanged."""
     if is_sparse(rows):
         return rows
     spread = rows.std(axis=0, dtype=np.float64)
     return rows / np.where(spread > 0, spread, 1.0)
-
-
-def row_dots(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the product (n,) of each row of A (n, m) with the same row of B, or with the vector B (m,)."""
-    if not 0 < A.shape[1] <= _FEW:
-        return (A * B).sum(axis=1)
-    total = A[:, 0] * B[..., 0]
-    for c in range(1, A.shape[1]):
-        total += A[:, c] * B[..., c]
-    return total
 
 
 def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
@@ -83,13 +59,6 @@ def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     if np.isnan(array).any():
         raise ValueError(f"{name} contains NaN: its numbers must be finite.")
     return array
-
-
-def power_of_two(size: float) -> float:
-    """Return the power of two that brings ``size`` to [1/2, 1); 1 for zero."""
-    if size == 0:
-        return 1.0
-    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
 
 
 _WORDS = (
