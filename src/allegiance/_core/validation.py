@@ -28,7 +28,7 @@ is_sparse: Callable[[Any], bool] = sp.issparse
 
 
 def is_lazy(X: object) -> bool:
-    """Return whether X is a Dask collection, without importing Dask."""
+    """Return whether the argument X is a lazy collection, such as those of Dask."""
     return hasattr(type(X), "__dask_graph__")
 
 
@@ -38,7 +38,7 @@ def dense(X: Rows) -> FloatArray:
 
 
 def standardize(rows: Rows) -> Rows:
-    """Divide features (n, d) by their standard deviations; sparse rows stay unchanged."""
+    """Divide an array of rows (n, d) by the columns' standard deviations; sparse rows stay unchanged."""
     if is_sparse(rows):
         return rows
     spread = rows.std(axis=0, dtype=np.float64)
@@ -133,7 +133,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
 
 
 def _has_dates(X: Any) -> bool:
-    """Return whether X holds dates."""
+    """Return whether the argument X holds dates, which cannot be validated as numbers."""
     if isinstance(X, np.ndarray):
         return X.dtype.kind in "mM"
     frame = nw.from_native(X, pass_through=True, eager_only=True)
@@ -168,7 +168,7 @@ def _unusable_columns(X: Any) -> str | None:
 
 
 def _kind_of(values: AnyArray) -> str | None:
-    """Return the key of ``_UNUSABLE`` for a column; None if it is numeric."""
+    """Return why a column of the argument X is unusable, as a key of ``_UNUSABLE``; None if it is numeric."""
     if values.dtype.kind in "USmM":
         return "text" if values.dtype.kind in "US" else "dates"
     if values.dtype.kind == "f" and np.isinf(values).any() and not np.isnan(values).any():
@@ -241,7 +241,7 @@ def check_centers(centers: Any, n_features: int) -> FloatArray:
 
 
 def _largest(values: Rows) -> float:
-    """Return the largest absolute value of X or centers; not finite if any number is not."""
+    """Return the largest absolute value of an argument, X or centers; not finite if any number is not."""
     numbers = values.data if is_sparse(values) else values
     return max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
 
@@ -287,7 +287,7 @@ def check_count(value: Any, name: str) -> int:
 
 
 def check_jobs(n_jobs: Any) -> int | None:
-    """Return ``n_jobs`` if it is None or an integer other than zero."""
+    """Return the argument ``n_jobs``, or raise unless it is None or an integer other than zero."""
     if n_jobs is None:
         return None
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from allegiance._core.arithmetic import row_sums
-from allegiance._core.validation import check_count, check_number
 
 from ._base import CACHE_MB, CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, FittedEngine, Queries, Settings
 from ._exact import Exact
@@ -59,11 +58,6 @@ class Auto(Engine):
 
     exact_where_possible: ClassVar[bool] = True
 
-    def check(self) -> None:
-        """Raise unless the number of samples is a positive integer, and the cache not negative."""
-        check_count(self.max_samples, "max_samples of Auto")
-        check_number(self.cache_mb, "cache_mb of Auto", low=0.0, closed=True)
-
     def choose(self, tessellation: Tessellation) -> Engine:
         """Return the engine that auto chooses for a tessellation; see above."""
         region = tessellation.region
@@ -94,9 +88,7 @@ class Auto(Engine):
 
 def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine:
     """Build the cascade of an engine for a tessellation; ValueError if it cannot measure there."""
-    if tessellation.n_sites == 1:
-        return _SingleSite()
-    if tessellation.dim == 0:
+    if tessellation.n_sites == 1 or tessellation.dim == 0:
         return _SinglePlace(tessellation)
     if not tessellation.region.bounded:
         return _Cascade(tessellation, settings, engine, FittedWholeSpace(tessellation, settings, engine))
@@ -105,19 +97,11 @@ def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings)
     return _Cascade(tessellation, settings, engine, engine.build(tessellation, settings))
 
 
-class _SingleSite(FittedEngine):
-    """One distinct site owns everything."""
-
-    block = 65_536
-
-    def estimate(self, queries: Queries) -> Estimate:
-        estimate = Estimate.blank(queries.n, 1, CLOSED_FORM)
-        estimate.affinity[:] = 1.0
-        return estimate
-
-
 class _SinglePlace(FittedEngine):
-    """All sites are in one place, and differ only in weight: the heaviest owns it, unless the query is heavier."""
+    """All sites are in one place, and differ only in weight: the heaviest owns it, unless the query is heavier.
+
+    A single site owns everything.
+    """
 
     block = 65_536
 
@@ -127,7 +111,7 @@ class _SinglePlace(FittedEngine):
     def estimate(self, queries: Queries) -> Estimate:
         estimate = Estimate.blank(queries.n, self._constants.size, CLOSED_FORM)
         estimate.affinity[:, self._constants.argmin()] = 1.0
-        estimate.empty_cell[:] = queries.b > self._constants.min()
+        estimate.empty_cell[:] = (self._constants.size > 1) & (queries.b > self._constants.min())
         return estimate
 
 

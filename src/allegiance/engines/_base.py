@@ -12,7 +12,7 @@ import numpy as np
 from allegiance._core.arithmetic import row_sums
 from allegiance._core.parameters import Parameters, Registry
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_count, check_number
 
 if TYPE_CHECKING:
     from ._tessellation import Tessellation
@@ -153,6 +153,13 @@ class Engine(Parameters, ABC):
     exact_where_possible: ClassVar[bool] = False
     #: Most samples, or steps of a walk, spent on one point; engines that sample make it a parameter.
     max_samples: int = MAX_SAMPLES
+    #: Megabytes of samples that the fitted engine keeps, likewise.
+    cache_mb: float = CACHE_MB
+
+    def check(self) -> None:
+        """Raise unless the number of samples or steps is a positive integer, and the cache not negative."""
+        check_count(self.max_samples, f"max_samples of {type(self).__name__}")
+        check_number(self.cache_mb, f"cache_mb of {type(self).__name__}", low=0.0, closed=True)
 
     @abstractmethod
     def why_unsupported(self, tessellation: Tessellation) -> str | None:

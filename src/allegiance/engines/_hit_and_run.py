@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from allegiance._core.arithmetic import row_sums
 from allegiance._core.parallel import for_row_blocks, kernel_ready, slices, stream
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_count
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray
 from allegiance.domains import Region
 
 from ._base import (
@@ -98,10 +98,6 @@ class HitAndRun(Engine):
     """
 
     max_samples: int = MAX_SAMPLES
-
-    def check(self) -> None:
-        """Raise unless the number of steps is a positive integer."""
-        check_count(self.max_samples, "max_samples of HitAndRun")
 
     def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Return None: a walk can go anywhere."""

@@ -184,12 +184,12 @@ class PowerDiagram:
         """(k,) weights in squared units of the coordinates."""
         if self.weights is None:
             return np.zeros(self.positions.shape[0])
-        return self.weights * self.unit**2
+        return self.weights * self.embedding.unit**2
 
     @cached_property
     def _query_weight(self) -> float:
         """The weight of a query in squared units of the coordinates."""
-        return self.query_weight * self.unit**2
+        return self.query_weight * self.embedding.unit**2
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -233,11 +233,11 @@ class PowerDiagram:
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the squared distance (n,) of each row from the site with its code, in the user's units."""
         # In the unit of the coordinates squares are of size one.
-        squares = (located.residual * self.unit) ** 2
+        squares = (located.residual * self.embedding.unit) ** 2
         for rows in slices(codes.shape[0], _ROWS):
             away = located.position[rows] - self.positions[codes[rows]]
             squares[rows] += row_dots(away, away)
-        return squares / self.unit**2
+        return squares / self.embedding.unit**2
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the distance (n,) of each row from its own site, and from the nearest other one."""
@@ -246,13 +246,8 @@ class PowerDiagram:
         position, columns, codes = kernel_ready(located.position, self.positions.T, codes.astype(np.int64, copy=False))
         own, other = np.empty((2, codes.shape[0]))
         own_and_other_squares(position, columns, codes, own, other)
-        residual = (located.residual * self.unit) ** 2
-        return np.sqrt(own + residual) / self.unit, np.sqrt(other + residual) / self.unit
-
-    @cached_property
-    def unit(self) -> float:
-        """The length in the coordinates of a power diagram of a distance of 1 in the user's."""
-        return self.embedding.unit
+        residual = (located.residual * self.embedding.unit) ** 2
+        return np.sqrt(own + residual) / self.embedding.unit, np.sqrt(other + residual) / self.embedding.unit
 
     def weighted(self, weights: FloatArray, query_weight: float) -> PowerDiagram:
         """Return this power diagram with weights (k,) of the sites and of a query."""
@@ -376,7 +371,6 @@ class LinearEmbedding:
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or CSR, to positions (n, r); never holds a second copy of X."""
         position, residual = np.empty((X.shape[0], self.dim)), np.zeros(X.shape[0])
-
         self._for_chunks(lambda rows, part: self._locate_chunk(rows, position[part], residual[part]), X, threads)
         if np.abs(position).max(initial=0.0) > _MAX_RADIUS:
             position /= np.maximum(np.abs(position).max(axis=1, initial=0.0) / _MAX_RADIUS, 1.0)[:, None]

@@ -31,7 +31,7 @@ from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice
 
 from ._base import INFLUENCES, Influence
 from ._diagram import Diagram, Located
-from ._power_diagram import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, block_features, block_rows
+from ._euclidean import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, block_features, block_rows
 
 if TYPE_CHECKING:
     from allegiance.fitting import Training
