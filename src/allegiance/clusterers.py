@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ._core.arithmetic import row_dots
 from ._core.parallel import resolve_seed, stream
 from ._core.validation import (
     FloatArray,
@@ -26,7 +27,6 @@ from ._core.validation import (
     dense,
     is_sparse,
     require,
-    row_dots,
 )
 from .influence import INFLUENCES, KL, BregmanInfluence, ItakuraSaito
 
