@@ -10,20 +10,11 @@ from scipy.optimize import nnls
 from scipy.stats import ortho_group
 
 from allegiance.geometry import bounding_box, chebyshev_center, is_bounded, unit_rows
+from scenes import simplex, walls_of_box
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
 dimensions = st.integers(1, 6)
-
-
-def box(low, high):
-    eye = np.eye(len(low))
-    return np.vstack([eye, -eye]), np.concatenate([high, -np.asarray(low)])
-
-
-def simplex(d):
-    """Return {y >= 0, sum y <= 1}."""
-    return np.vstack([-np.eye(d), np.ones((1, d))]), np.append(np.zeros(d), 1.0)
 
 
 def random_body(rng, d):
@@ -103,9 +94,9 @@ class TestIsBounded:
     def test_simplices_and_boxes(self, d):
         assert is_bounded(simplex(d)[0])
         assert is_bounded(np.vstack([simplex(d)[0], np.zeros((2, d))]))
-        assert is_bounded(box(-np.ones(d), np.ones(d))[0])
+        assert is_bounded(walls_of_box(-np.ones(d), np.ones(d))[0])
         assert not is_bounded(simplex(d)[0][:-1])
-        assert not is_bounded(box(-np.ones(d), np.ones(d))[0][1:])
+        assert not is_bounded(walls_of_box(-np.ones(d), np.ones(d))[0][1:])
 
     def test_cones_slabs_and_the_whole_space(self):
         assert not is_bounded([[1.0, 0.0], [-1.0, 0.0]])
@@ -144,7 +135,7 @@ class TestBoundingBox:
         np.testing.assert_allclose([low, high], [middle - extent, middle + extent], rtol=1e-9, atol=1e-9)
 
     def test_flat_and_a_single_point(self):
-        low, high = bounding_box(*box([0.0, 0.0, 2.0], [1.0, 3.0, 2.0]))
+        low, high = bounding_box(*walls_of_box([0.0, 0.0, 2.0], [1.0, 3.0, 2.0]))
         np.testing.assert_allclose([low, high], [[0.0, 0.0, 2.0], [1.0, 3.0, 2.0]], atol=1e-12)
         np.testing.assert_allclose(bounding_box([[1.0], [-1.0]], [2.0, -2.0]), [[2.0], [2.0]])
 

@@ -8,18 +8,10 @@ from scipy.stats import ortho_group, t
 
 from allegiance.geometry import sample_polytope
 from reference.polytope_chain import polytope_chain as reference_chain
+from scenes import simplex, walls_of_box
 
+SQUARE = walls_of_box([0, 0], [1, 1])
 BOTH = pytest.mark.parametrize("directions", ["random", "coordinate"])
-
-
-def cube(d):
-    """Return the unit cube."""
-    return np.vstack([np.eye(d), -np.eye(d)]), np.append(np.ones(d), np.zeros(d))
-
-
-def simplex(d):
-    """Return {y >= 0, sum y <= 1}."""
-    return np.vstack([-np.eye(d), np.ones((1, d))]), np.append(np.zeros(d), 1.0)
 
 
 def turned_box(half_widths, center, seed=0):
@@ -91,7 +83,7 @@ class TestDistribution:
     @BOTH
     @pytest.mark.parametrize("d", [1, pytest.param(5, marks=pytest.mark.slow)])
     def test_cube(self, d, directions):
-        A, b = cube(d)
+        A, b = walls_of_box(np.zeros(d), np.ones(d))
         y = sample_polytope(A, b, 20_000, thin=d**2, directions=directions, random_state=1)
         assert ((y >= 0) & (y <= 1)).all()
         assert p_value(*unit_cube_statistics(y)) > 1e-6
@@ -122,7 +114,7 @@ class TestDistribution:
 
     def test_the_test_can_fail(self):
         """The statistics notice points that are a little off: a power of 1.05 on every coordinate."""
-        y = sample_polytope(*cube(3), 20_000, thin=9, random_state=6)
+        y = sample_polytope(*walls_of_box(np.zeros(3), np.ones(3)), 20_000, thin=9, random_state=6)
         assert p_value(*unit_cube_statistics(y**1.05)) < 1e-6
 
 
@@ -155,7 +147,7 @@ class TestChain:
             np.testing.assert_allclose(y, expected, rtol=0, atol=1e-13)
 
     def test_infinite_offsets_switch_rows_off(self):
-        A, b = cube(2)
+        A, b = SQUARE
         expected = sample_polytope(A, b, 20, random_state=0)
         y = sample_polytope(np.vstack([[1.0, 1.0], A]), np.append(np.inf, b), 20, random_state=0)
         np.testing.assert_array_equal(y, expected)
@@ -191,11 +183,15 @@ class TestBadInput:
             ({"b": [1.0, 1.0, -1.0, 0.0]}, ValueError, "flat: it has no interior"),
             ({"b": [1.0, 1.0, 0.0, np.inf]}, ValueError, "unbounded"),
             ({"b": np.full(4, np.inf)}, ValueError, "unbounded"),
-            ({"A": np.vstack([cube(2)[0], [0.0, 0.0]]), "b": [1.0, 1.0, 0.0, 0.0, -1.0]}, ValueError, "no solution"),
+            (
+                {"A": np.vstack([SQUARE[0], [0.0, 0.0]]), "b": [1.0, 1.0, 0.0, 0.0, -1.0]},
+                ValueError,
+                "no solution",
+            ),
             (dict(zip("Ab", turned_box([1.0, 2.0, 0.0], [0.3, 0.1, -0.7])[:2], strict=True)), ValueError, "flat"),
         ],
     )
     def test_names_the_argument(self, changes, error, message):
-        A, b = cube(2)
+        A, b = SQUARE
         with pytest.raises(error, match=message):
             sample_polytope(**{"A": A, "b": b, "n_samples": 5} | changes)

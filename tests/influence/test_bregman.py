@@ -5,14 +5,8 @@ import pytest
 
 from allegiance.domains import Region
 from allegiance.engines import Exact, Settings, Tessellation
-from allegiance.influence import (
-    AffineFunctions,
-    Bregman,
-    BregmanDiagram,
-    LinearEmbedding,
-    PowerDiagram,
-)
-from reference.divergences import DIVERGENCES, PLAIN
+from allegiance.influence import AffineFunctions, Bregman, BregmanDiagram, LinearEmbedding, PowerDiagram
+from reference.divergences import DIVERGENCES, PLAIN, draw, quadratic_form
 
 
 def coupled(Y):
@@ -37,25 +31,8 @@ def coupled_inverse(G):
     return Y
 
 
-def quadratic_form(d):
-    A = np.eye(d) + 0.4 * np.ones((d, d))
-    inverse = np.linalg.inv(A)
-    return Bregman(
-        lambda Y: np.einsum("ni,ij,nj->n", Y, A, Y),
-        lambda Y: 2 * np.einsum("ni,ij->nj", Y, A),
-        lambda G: 0.5 * np.einsum("ni,ij->nj", G, inverse),
-    )
-
-
-def draw(rng, divergence, shape):
-    low, high = divergence.domain
-    return rng.uniform(max(low, -1.5) + 0.02, min(high, 2.5) - 0.02, shape)
-
-
-ALL = [
-    *DIVERGENCES.values(),
-    Bregman(coupled, coupled_gradient, coupled_inverse),
-]
+ALL = [*DIVERGENCES.values(), Bregman(coupled, coupled_gradient, coupled_inverse)]
+FORM = quadratic_form(np.eye(12) + 0.4)
 SHORT = {"ids": lambda divergence: divergence.title}
 
 
@@ -94,7 +71,7 @@ def reduced(rng, divergence, n=40, k=4, d=12):
     return sites, X, BregmanDiagram.of_sites(sites, divergence)
 
 
-@pytest.mark.parametrize("divergence", [*ALL, quadratic_form(12), PLAIN["kl"], PLAIN["logistic"]], **SHORT)
+@pytest.mark.parametrize("divergence", [*ALL, FORM, PLAIN["kl"], PLAIN["logistic"]], **SHORT)
 def test_projection_keeps_differences_and_pythagoras(rng, divergence):
     sites, X, diagram = reduced(rng, divergence)
     assert diagram.dim == 3
@@ -111,7 +88,7 @@ def test_projection_keeps_differences_and_pythagoras(rng, divergence):
     assert (inside > -1e-12).all()
 
 
-@pytest.mark.parametrize("divergence", [*ALL[:-1], quadratic_form(12)], **SHORT)
+@pytest.mark.parametrize("divergence", [*ALL[:-1], FORM], **SHORT)
 def test_projections_have_the_position(rng, divergence):
     _, X, diagram = reduced(rng, divergence)
     located = diagram.locate(X)

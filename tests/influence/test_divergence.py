@@ -6,27 +6,7 @@ from scipy.special import kl_div, rel_entr
 
 from allegiance import affinity
 from allegiance.influence import Bregman
-from reference.divergences import DIVERGENCES, PLAIN
-
-A = np.array([[2.0, 0.5], [0.5, 1.0]])
-
-
-def quadratic(Y):
-    return np.einsum("ni,ij,nj->n", Y, A, Y)
-
-
-def quadratic_gradient(Y):
-    return 2.0 * np.einsum("ij,nj->ni", A, Y)
-
-
-def quadratic_inverse(G):
-    return 0.5 * np.einsum("ij,nj->ni", np.linalg.inv(A), G)
-
-
-def draw(rng, divergence, shape):
-    low, high = divergence.domain
-    return rng.uniform(max(low, -2.0) + 0.02, min(high, 3.0) - 0.02, shape)
-
+from reference.divergences import DIVERGENCES, PLAIN, draw, quadratic_form
 
 BY_HAND = {
     "kl": kl_div,
@@ -75,7 +55,8 @@ def test_close_points_keep_their_digits(rng, name):
 
 
 def test_non_separable(rng):
-    divergence = Bregman(quadratic, quadratic_gradient, quadratic_inverse)
+    A = np.array([[2.0, 0.5], [0.5, 1.0]])
+    divergence = quadratic_form(A)
     Y, C = rng.normal(size=(20, 2)), rng.normal(size=(4, 2))
     away = Y[:, None] - C
     expected = np.einsum("nmi,ij,nmj->nm", away, A, away)
