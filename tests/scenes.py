@@ -1,4 +1,4 @@
-"""Tessellations, functions and polytopes for the tests of engines, influences and geometry."""
+"""Tessellations and functions for the tests of engines and influences."""
 
 from functools import partial
 
@@ -61,14 +61,3 @@ def users_coordinates(tessellation, z):
     """Return points (n, r) in the unit coordinates of a Euclidean tessellation in those of X, if its axes were kept."""
     region, embedding = tessellation.region, tessellation.diagram.embedding
     return (z * region.scale + region.center) / embedding.unit + embedding.shift
-
-
-def walls_of_box(low, high):
-    """Return A and b of a box {y: A y <= b}."""
-    eye = np.eye(len(low))
-    return np.vstack([eye, -eye]), np.concatenate([high, -np.asarray(low)])
-
-
-def simplex(d):
-    """Return A and b of {y >= 0, sum y <= 1}."""
-    return np.vstack([-np.eye(d), np.ones((1, d))]), np.append(np.zeros(d), 1.0)

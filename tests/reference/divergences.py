@@ -30,15 +30,3 @@ PLAIN = {
     "logistic": Bregman(binary_entropy, logit, expit, domain=(0.0, 1.0)),
 }
 DIVERGENCES = {"kl": KL(), "itakura-saito": ItakuraSaito(), "logistic": Logistic()}
-
-
-def quadratic_form(A):
-    """The squared Mahalanobis distance with the matrix A."""
-    inverse = np.linalg.inv(A)
-    return Bregman(lambda Y: np.einsum("ni,ij,nj->n", Y, A, Y), lambda Y: 2.0 * Y @ A.T, lambda G: 0.5 * G @ inverse.T)
-
-
-def draw(rng, divergence, shape):
-    """Draw points in the domain of a divergence."""
-    low, high = divergence.domain
-    return rng.uniform(max(low, -1.5) + 0.02, min(high, 2.5) - 0.02, shape)
