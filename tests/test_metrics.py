@@ -14,15 +14,7 @@ from sklearn.metrics import rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from allegiance.influence import Kernel
-from allegiance.metrics import (
-    Pool,
-    lift_bandwidth,
-    lift_clusters,
-    lift_emd,
-    one_hot,
-    rand_distance,
-    transport_cost,
-)
+from allegiance.metrics import Pool, lift_bandwidth, lift_clusters, lift_emd, one_hot, rand_distance, transport_cost
 
 #: Distances are roots of differences of numbers of size 1.
 ROUNDING = 1e-7
@@ -75,7 +67,7 @@ def test_memberships_of_one_are_labels(data):
     assert lift_emd(X, memberships(a), a) == 0.0
 
 
-def test_the_bandwidth_is_the_median_distance(data):
+def test_the_bandwidth_is_the_lift_bandwidth(data):
     X, a, b = data
     distances = [np.linalg.norm(X[i] - X[j]) for i in range(60) for j in range(i)]
     assert lift_bandwidth(X, "euclidean") == pytest.approx(np.median(distances), rel=1e-12)
