@@ -14,15 +14,7 @@ from sklearn.metrics import rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from allegiance.influence import Kernel
-from allegiance.metrics import (
-    Pool,
-    lift_clusters,
-    lift_emd,
-    median_distance,
-    one_hot,
-    rand_distance,
-    transport_cost,
-)
+from allegiance.metrics import Pool, lift_clusters, lift_emd, median_distance, one_hot, rand_distance, transport_cost
 
 #: Distances are roots of differences of numbers of size 1.
 ROUNDING = 1e-7
