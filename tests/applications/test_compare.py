@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 
 from allegiance import AffinityScorer, Calibration, ConsensusClustering, compare_clusterings, trust, validate_consensus
-from allegiance.applications import _compare
+from allegiance.applications import _consensus
 
 CORNERS = np.array([[0.0, 0.0], [20.0, 0.0], [10.0, 17.3]])
 BETWEEN = CORNERS.mean(axis=0)
@@ -258,11 +258,11 @@ def test_verdicts_follow_the_gain(validated, monkeypatch):
     _, validation = validated
     middle = float(np.median(validation.gain))
     assert middle != 0.0
-    monkeypatch.setattr(_compare, "_CONSIDERABLE", abs(middle) / 2)
+    monkeypatch.setattr(_consensus, "_CONSIDERABLE", abs(middle) / 2)
     assert validation.verdict.startswith("Improved" if middle > 0 else "Worse")
     verdicts = validation.frame().verdict[:-1]
     assert (verdicts == "improved").tolist() == (validation.gain >= abs(middle) / 2).tolist()
-    monkeypatch.setattr(_compare, "_CONSIDERABLE", 0.99)
+    monkeypatch.setattr(_consensus, "_CONSIDERABLE", 0.99)
     assert set(validation.frame().verdict[:-1]) == {"little changed"}
     doubtful = ~validation.comparison.firm[:, -1]
     assert f"{validation.comparison.never_firm.sum()} of the {doubtful.sum()}" in validation.verdict
