@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from allegiance import affinity
-from allegiance.report import _figures, _points
-from allegiance.report._inputs import Column, check_inputs
+from allegiance.report import _clusters, _figures, _points
+from allegiance.report._columns import Column
+from allegiance.report._inputs import check_inputs
 from browsing.colors import contrast, luminance
 
 
@@ -71,17 +72,17 @@ value_lists = st.lists(
 
 
 def groups_of(values, code, k):
-    clusters = [_points.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
+    clusters = [_clusters.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
     rivals = np.zeros((k, k), dtype=int)
     values = np.asarray(values, dtype=float)
-    return _points.Groups(None, clusters, rivals, 0, np.arange(k), np.asarray(code), values, "trust")
+    return _clusters.Groups(None, clusters, rivals, 0, np.arange(k), np.asarray(code), values, "trust")
 
 
 @given(value_lists)
 def test_levels_and_bins_count_the_labels_above_each_threshold(values):
     code = np.arange(len(values)) % 4
-    counts, sums = _points.count_levels(groups_of(np.where(code == 3, np.nan, values), code, 3))
-    edges = [step / _points.STEPS for step in range(_points.STEPS + 1)]
+    counts, sums = _clusters.count_levels(groups_of(np.where(code == 3, np.nan, values), code, 3))
+    edges = [step / _clusters.STEPS for step in range(_clusters.STEPS + 1)]
     for group in range(3):
         inside = [value for value, own in zip(values, code, strict=True) if own == group]
         for step, edge in enumerate(edges):
@@ -90,12 +91,12 @@ def test_levels_and_bins_count_the_labels_above_each_threshold(values):
             assert abs(sums[group, step + 1 :].sum() - sum(above)) < 1e-9
         expected = [sum(low < v <= high for v in inside) for low, high in pairwise(edges)]
         expected[0] += sum(v == 0 for v in inside)
-        assert _points.counts_in_bins(counts[group]).tolist() == expected
+        assert _figures.counts_in_bins(counts[group]).tolist() == expected
 
 
 def test_clusters_stand_in_the_order_of_their_trouble(make_result):
     affinity = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.2, 0.1, 0.7], [0.6, 0.4, 0.0]]
-    groups = _points.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
+    groups = _clusters.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
     assert (groups.labels, groups.noise) == (["8", "5", "3"], 1)
     assert (groups.place.tolist(), groups.code.tolist()) == ([2, 1, 0], [2, 1, 0, 3])
 
@@ -118,7 +119,7 @@ def test_columns_of_the_table_travel_until_the_budget_is_spent():
 
 def project(result, X, names=None):
     """Return the last choice of axes: principal components, if there are more than two columns."""
-    return _figures.project(result, check_inputs(result, X, feature_names=names), _points.group_points(result))[-1]
+    return _figures.project(result, check_inputs(result, X, feature_names=names), _clusters.group_points(result))[-1]
 
 
 def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
@@ -141,7 +142,7 @@ def test_discriminant_axes_separate_clusters_that_principal_components_do_not(rn
     codes = np.arange(300) % 3
     X = np.column_stack([20 * rng.normal(size=(300, 2)), np.eye(3)[codes] * 8 + rng.normal(size=(300, 3))])
     result = affinity(X, codes, influence="euclidean", random_state=0)
-    first, last = _figures.project(result, check_inputs(result, X), _points.group_points(result))
+    first, last = _figures.project(result, check_inputs(result, X), _clusters.group_points(result))
     assert (first.name, last.name) == ("discriminant axes", "principal components")
 
     def separation(xy):

@@ -15,8 +15,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardize
 from allegiance.results import AffinityResult
 
+from ._clusters import STEPS, Groups
 from ._inputs import Inputs
-from ._points import STEPS, Groups, all_affinities
 
 _CALLER = "report()"
 #: Height of the map and of the histogram in pixels.
@@ -81,7 +81,7 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
     if inputs.features is not None:
         rows, names, subject = inputs.features.rows, inputs.features.names, "the columns"
     else:
-        rows, subject = all_affinities(result), "the affinities"
+        rows, subject = result._all_affinities(), "the affinities"
         names = [f"affinity to {name}" for name in result.classes.tolist()]
         if result.classes.size == 2:  # They sum to 1, so the second adds nothing.
             rows, names = rows[:, :1], names[:1]
@@ -145,9 +145,12 @@ def _discriminant_axes(components: FloatArray, result: AffinityResult) -> FloatA
     return np.asarray(axes, dtype=np.float64) if axes.shape[1] == 2 and np.isfinite(axes).all() else None
 
 
-def draw_figures(counts: IntArray, groups: Groups, projection: Projection) -> dict[str, Any]:
-    """Return the map and the histogram of counts (STEPS,), as Bokeh embeds them."""
-    roots = {"map": _draw_map(projection, groups.word), "histogram": _draw_histogram(counts, groups.word)}
+def draw_figures(levels: IntArray, groups: Groups, projection: Projection) -> dict[str, Any]:
+    """Return the map, and the histogram of all labels by level (k, STEPS + 1), as Bokeh embeds them."""
+    roots = {
+        "map": _draw_map(projection, groups.word),
+        "histogram": _draw_histogram(counts_in_bins(levels.sum(axis=0)), groups.word),
+    }
     document = require("bokeh.document", "report", _CALLER).Document()
     for root in roots.values():
         document.add_root(root)
@@ -275,6 +278,11 @@ def _draw_histogram(counts: IntArray, word: str) -> Any:
         models.HoverTool(renderers=[bars], tooltips=tooltips),
     )
     return plot
+
+
+def counts_in_bins(levels: IntArray) -> IntArray:
+    """Return the bars (STEPS,) of the histogram from counts by level; only the first bin includes its left end."""
+    return np.append(levels[0] + levels[1], levels[2:])
 
 
 def palettes(k: int) -> dict[str, list[str]]:

@@ -23,9 +23,9 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from allegiance._core.progress import in_notebook
-from allegiance._core.validation import AnyArray
-from allegiance.notebook import element, markup
-from allegiance.report import Page, page_frame
+from allegiance._core.validation import AnyArray, IntArray
+from allegiance.notebook import element, markup, page_frame
+from allegiance.report import Page
 from allegiance.results import AffinityResult
 
 from ._decisions import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
@@ -208,11 +208,27 @@ class Review:
             number = query.get("row", "")
             return self._page.record(self._known_row(int(number) if re.fullmatch(r"[0-9]{1,18}", number) else None))
         if path == "/find":
-            rows = self._page.find(query.get("query", ""), _MAX_MATCHES)
+            rows = self._find(query.get("query", ""), _MAX_MATCHES)
             new = rows[~np.isin(rows, self._page.sample.rows)]
             numbers = self._page.inputs.row_numbers[rows].tolist()
             return {"rows": numbers, "limit": _MAX_MATCHES, **(self._page.points(new) if new.size else {})}
         return None
+
+    def _find(self, query: str, most: int) -> IntArray:
+        """Return the rows that a search in the server finds by number, identifier or text, exact matches first."""
+        if not query:
+            return np.zeros(0, dtype=np.int64)
+        inputs, pattern, part = self._page.inputs, query.casefold(), list[int]()
+        number = int(query) if query.isdecimal() else -1
+        whole: list[int] = np.flatnonzero(inputs.row_numbers == number).tolist()
+        for column in (*inputs.ids.values(), inputs.texts or ()):
+            for row, entry in enumerate(column):
+                text = str(entry).casefold()
+                if text == pattern:
+                    whole.append(row)
+                elif pattern in text and len(part) < most:
+                    part.append(row)
+        return np.array(list(dict.fromkeys([*whole, *part]))[:most], dtype=np.int64)
 
     def act(self, path: str, message: dict[str, Any]) -> Any:
         """Execute a command that the page sends to the server, one at a time; None for unknown commands."""
