@@ -81,8 +81,8 @@ def groups_of(values, code, k):
 @given(value_lists)
 def test_levels_and_bins_count_the_labels_above_each_threshold(values):
     code = np.arange(len(values)) % 4
-    counts, sums = _clusters.count_levels(groups_of(np.where(code == 3, np.nan, values), code, 3))
-    edges = [step / _clusters.STEPS for step in range(_clusters.STEPS + 1)]
+    counts, sums = _points.count_levels(groups_of(np.where(code == 3, np.nan, values), code, 3))
+    edges = [step / _points.STEPS for step in range(_points.STEPS + 1)]
     for group in range(3):
         inside = [value for value, own in zip(values, code, strict=True) if own == group]
         for step, edge in enumerate(edges):
@@ -96,7 +96,7 @@ def test_levels_and_bins_count_the_labels_above_each_threshold(values):
 
 def test_clusters_stand_in_the_order_of_their_trouble(make_result):
     affinity = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.2, 0.1, 0.7], [0.6, 0.4, 0.0]]
-    groups = _clusters.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
+    groups = _clusters.sort_clusters(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
     assert (groups.labels, groups.noise) == (["8", "5", "3"], 1)
     assert (groups.place.tolist(), groups.code.tolist()) == ([2, 1, 0], [2, 1, 0, 3])
 
@@ -119,7 +119,7 @@ def test_columns_of_the_table_travel_until_the_budget_is_spent():
 
 def project(result, X, names=None):
     """Return the last choice of axes: principal components, if there are more than two columns."""
-    return _figures.project(result, check_inputs(result, X, feature_names=names), _clusters.group_points(result))[-1]
+    return _figures.project(result, check_inputs(result, X, feature_names=names), _clusters.sort_clusters(result))[-1]
 
 
 def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
@@ -142,7 +142,7 @@ def test_discriminant_axes_separate_clusters_that_principal_components_do_not(rn
     codes = np.arange(300) % 3
     X = np.column_stack([20 * rng.normal(size=(300, 2)), np.eye(3)[codes] * 8 + rng.normal(size=(300, 3))])
     result = affinity(X, codes, influence="euclidean", random_state=0)
-    first, last = _figures.project(result, check_inputs(result, X), _clusters.group_points(result))
+    first, last = _figures.project(result, check_inputs(result, X), _clusters.sort_clusters(result))
     assert (first.name, last.name) == ("discriminant axes", "principal components")
 
     def separation(xy):

@@ -34,10 +34,10 @@ def check_clustering(run: Run) -> None:
     if trust.model is not None:
         check_file(trust.model, is_model=True)
         context = click.get_current_context()
-        named = [name for name in _FIXED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-        if named:
-            option = f"--{named[0].replace('_', '-')}"
-            raise click.UsageError(f"{option} cannot be used with --model: {trust.model} already fixes it.")
+        for name in _FIXED:
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                option = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{option} cannot be used with --model: {trust.model} already fixes it.")
         if trust.resamples:
             raise click.UsageError(
                 f"--resamples {trust.resamples} cannot be used with --model: trust was fitted with it. --resamples 0 "

@@ -107,6 +107,7 @@ def with_options(text: str) -> str:
     """Return a message of the library with command-line options instead of Python arguments."""
 
     def option_of(match: re.Match[str]) -> str:
+        """Return the option in a message that stands for an argument of the library."""
         argument, value = match.groups()
         if argument == "missing" and value:
             words = [f"{column}={word}" for column, words in literal_eval(value).items() for word in words]

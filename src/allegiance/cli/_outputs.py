@@ -89,7 +89,7 @@ def _paths(run: Run) -> dict[str, str]:
 
 
 def _read_record(path: str) -> dict[str, Any] | None:
-    """Return a run record, None if there is none; raise if the path is another file."""
+    """Return the run record of earlier outputs, None if there is none; raise if the path is another file."""
     from allegiance.io.files import read_file
 
     content = read_file(path)
@@ -103,7 +103,7 @@ def _read_record(path: str) -> dict[str, Any] | None:
 
 
 def check_output_paths(run: Run, table: Table, *others: str) -> None:
-    """Raise if an output of the options would replace an input file."""
+    """Raise if an output of the command would replace one of its inputs."""
     from allegiance.io.files import refuse_inputs
 
     inputs = [path for path in (*table.files, run.trust.centers, run.trust.model) if path]

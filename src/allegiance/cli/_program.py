@@ -87,6 +87,7 @@ class Program(click.Group):
         """Run a command and return its exit code, after printing its error."""
 
         def terminate(number: int, frame: FrameType | None) -> None:
+            """End the program on SIGTERM."""
             raise _TerminatedError
 
         before = None

@@ -30,7 +30,7 @@ Examples:
 @click.command(cls=opt.Command, epilog=EPILOG, short_help="Review labels in the browser.")
 @opt.options(
     opt.DATA,
-    [*opt.CLUSTERING_OPTIONS, *opt.OWN_CLUSTERER_OPTIONS, opt.MODEL_OPTION],
+    opt.CLUSTERING_OPTIONS,
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
     opt.TRUST_OPTIONS,

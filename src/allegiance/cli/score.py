@@ -54,7 +54,7 @@ Examples:
 @click.command(cls=opt.Command, epilog=EPILOG, short_help="Score how much you can trust each row's label.")
 @opt.options(
     opt.DATA,
-    [*opt.CLUSTERING_OPTIONS, *opt.OWN_CLUSTERER_OPTIONS, opt.MODEL_OPTION],
+    opt.CLUSTERING_OPTIONS,
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
     [

@@ -19,8 +19,6 @@ from ._inputs import check_inputs
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
 
-#: Steps of the slider, and bins of the histogram.
-STEPS = 100
 #: Typical members per cluster, and in total.
 TYPICAL, MAX_TYPICAL = 6, 5_000
 #: Number of traits listed for a cluster, used in its name, and shown with values.
@@ -60,18 +58,18 @@ class Groups(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """(k,) labels of the clusters of points on the page, as text."""
+        """(k,) labels of the clusters in page order, as text."""
         return [str(cluster.name) for cluster in self.clusters]
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of firm, borderline, doubtful and noise points on the page."""
+        """Numbers of firm, borderline and doubtful points in all clusters, and of noise points."""
         verdicts = [(c.firm, c.borderline, c.doubtful) for c in self.clusters]
         return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
 
-def group_points(result: AffinityResult) -> Groups:
-    """Count the points of each cluster for the page, and sort the clusters as in summaries."""
+def sort_clusters(result: AffinityResult) -> Groups:
+    """Return the clusters of the page, sorted as in summaries, with the numbers of their points."""
     k, summary = result.classes.size, result.summary()
     figures = summary.clusters
     order = sorted(range(k), key=lambda code: -figures[code].doubt)
@@ -96,24 +94,6 @@ def typical_members(result: AffinityResult) -> list[IntArray]:
     order = np.lexsort([-result.typicality, result._codes])
     starts = np.searchsorted(result._codes[order], np.arange(result.classes.size + 1))
     return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
-
-
-def level_of(values: FloatArray) -> IntArray:
-    """Return the level (n,) of points on the page: how many thresholds 0, 1 / STEPS, ..., 1 are below each value.
-
-    A label is above the threshold t / STEPS if its level is above t.
-    """
-    return np.searchsorted(np.arange(STEPS + 1) / STEPS, np.nan_to_num(values), side="left")
-
-
-def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
-    """Count the points of each cluster on the page at each level (k, STEPS + 1), and add up their values."""
-    k = len(groups.clusters)
-    labeled = groups.code < k
-    place = groups.code[labeled] * (STEPS + 1) + level_of(groups.values[labeled])
-    counts: AnyArray = np.bincount(place, minlength=k * (STEPS + 1))
-    sums: AnyArray = np.bincount(place, weights=groups.values[labeled], minlength=k * (STEPS + 1))
-    return counts.reshape(k, -1), sums.reshape(k, -1)
 
 
 def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
@@ -155,6 +135,17 @@ class ColumnProfile(NamedTuple):
     """The share of the variance that lies between clusters."""
     strongest: int
     """The category that separates the clusters best; 0 for numbers."""
+
+    @property
+    def difference(self) -> FloatArray:
+        """Shaped like ``means``: by how many standard deviations each cluster differs from the other ones."""
+        return np.nan_to_num((self.means - self.rest) / self.spread)
+
+    @property
+    def standardized(self) -> FloatArray:
+        """Shaped like ``means``: by how many standard deviations each cluster differs from all clusters."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.nan_to_num((self.means - self.overall) / self.total)
 
 
 def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[ColumnProfile | None]:
@@ -212,7 +203,7 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
     for place, (column, profile) in enumerate(zip(columns, profiles, strict=True)):
         if profile is None:
             continue
-        difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
+        difference = profile.difference
         # Of two similarly different categories, the one that is more frequent here.
         strongest = (np.abs(difference) * np.where(difference > 0, _FREQUENT, 1)).argmax(axis=1)
         for cluster, level in enumerate(strongest.tolist()):
@@ -228,10 +219,9 @@ def _without_repeats(traits: list[Trait], profiles: list[ColumnProfile | None]) 
     chosen: list[Trait] = []
     patterns: list[FloatArray] = []  # standardized means (k,) of all clusters, with both signs
     for trait in sorted(traits, key=lambda trait: -abs(trait.difference)):
-        profile, level = profiles[trait.column], max(trait.level, 0)
+        profile = profiles[trait.column]
         assert profile is not None
-        with np.errstate(invalid="ignore", divide="ignore"):
-            own = np.nan_to_num((profile.means[:, level] - profile.overall[level]) / profile.total[level])
+        own = profile.standardized[:, max(trait.level, 0)]
         # The means of two clusters agree by chance more easily than those of several.
         tolerance = (0.02 if own.size > 2 else 0.001) * np.abs(own).max()
         if not any(np.abs(own - other).max() <= tolerance for other in patterns):
@@ -310,7 +300,7 @@ def _detail(column: Column, trait: Trait) -> str:
 
 
 def _in_unit(column: Column, value: float, largest: float | None = None, gap: float = 0.0) -> str:
-    """Return a typical value in its unit as text, with the decimals that the largest value in its row needs.
+    """Return a typical value of a cluster in its unit as text, with the decimals for the largest value in its row.
 
     Values that differ by a small ``gap`` have two of its digits.
     """
@@ -338,7 +328,7 @@ def name_by_words(texts: list[str], codes: IntArray, k: int) -> list[str]:
     members = np.bincount(codes[rows], minlength=k)[:, None].astype(np.float64)
     sums = sp.csr_array((np.ones(rows.size), (codes[rows], np.arange(rows.size))), shape=(k, rows.size)) @ occurs
     profile = _compared(sums.toarray() / np.maximum(members, 1), members, None, 1.0)
-    difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
+    difference = profile.difference
     difference[np.nan_to_num(profile.means - profile.rest) < _WORTH_A_WORD] = 0.0
     vocabulary, names = words.get_feature_names_out(), list[str]()
     for own in difference:
@@ -400,7 +390,7 @@ def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePla
 def column_descriptions(
     columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray
 ) -> list[dict[str, Any]]:
-    """Return columns with the values that describe clusters in page order, for the page's scripts."""
+    """Return the values that describe the clusters in page order by column, for the page's scripts."""
     order = np.argsort(place)
     entries = []
     for column, profile in zip(columns, profiles, strict=True):
@@ -415,7 +405,7 @@ def column_descriptions(
 
 
 def _rounded(value: float) -> float | None:
-    """Return a typical value with six digits; None if it is unknown."""
+    """Return a typical value of a cluster with six digits; None if it is unknown."""
     return None if value != value else float(f"{value:.6g}")
 
 
@@ -442,8 +432,6 @@ def describe_in_heat_map(
         if profile is None or not profile.separation:
             continue
         level = profile.strongest
-        with np.errstate(invalid="ignore", divide="ignore"):
-            distance = np.nan_to_num((profile.means[order, level] - profile.overall[level]) / profile.total[level])
         values = [*profile.means[order, level].tolist(), float(profile.overall[level])]
         if column.kind == "category":
             texts = ["-" if value != value else f"{value:.0%}" for value in values]
@@ -451,7 +439,9 @@ def describe_in_heat_map(
         else:
             largest = float(np.nanmax(np.abs(values)))
             texts, name = ["-" if value != value else _in_unit(column, value, largest) for value in values], column.name
-        cells = list(zip(texts[:-1], np.clip(distance / 2, -1, 1).round(2).tolist(), strict=True))
+        cells = list(
+            zip(texts[:-1], np.clip(profile.standardized[order, level] / 2, -1, 1).round(2).tolist(), strict=True)
+        )
         rows.append((profile.separation, HeatRow(number, name, shares.get(column.name), texts[-1], cells)))
     rows.sort(key=lambda row: (-(row[1].share or 0.0), -row[0]))
     return [row for _, row in rows]

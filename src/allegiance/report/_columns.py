@@ -62,7 +62,7 @@ class Column(NamedTuple):
 
 
 def read_columns(table: Any) -> Iterator[Column]:
-    """Return the columns of an input table, a narwhals frame, by their kind."""
+    """Return the columns of the user's table, a narwhals frame, by their kind."""
     for name in table.columns:
         series = table[name]
         if series.dtype.is_numeric():
@@ -81,7 +81,7 @@ def read_columns(table: Any) -> Iterator[Column]:
 
 
 def _text_column(name: str, entries: list[Any]) -> Column:
-    """Return an input column of texts as numbers if nearly all are, as a category if levels are few, else as texts."""
+    """Return a column of texts as numbers if nearly all are, as a category if levels are few, else as texts."""
     texts = [None if is_missing(entry) or str(entry) == "<NA>" else str(entry) for entry in entries]
     levels = sorted({text for text in texts if text is not None})
     numbers = {level: _parse_number(level) for level in levels}
@@ -99,7 +99,7 @@ def _text_column(name: str, entries: list[Any]) -> Column:
 
 
 def _parse_number(text: str) -> float | None:
-    """Return an input text as a number; None for words, and for codes such as 007."""
+    """Return a text in a column of the table as a number; None for words, and for codes such as 007."""
     text = text.strip()
     try:
         value = None if text[:1] == "0" and text[1:2].isdigit() else float(text)

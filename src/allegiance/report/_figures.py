@@ -15,8 +15,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardize
 from allegiance.results import AffinityResult
 
-from ._clusters import STEPS, Groups
+from ._clusters import Groups
 from ._inputs import Inputs
+from ._points import STEPS
 
 _CALLER = "report()"
 #: Height of the map and of the histogram in pixels.
@@ -59,7 +60,7 @@ class Projection(NamedTuple):
 
     @property
     def limits(self) -> list[list[float]]:
-        """The limits of both axes of the map, without extreme outliers."""
+        """The limits of both axes of the page's map, without extreme outliers."""
         low, high = self.xy.min(axis=0), self.xy.max(axis=0)
         inner_low, inner_high = np.quantile(self.xy, [_TAIL, 1 - _TAIL], axis=0)
         margin = _MARGIN * (inner_high - inner_low)
@@ -106,7 +107,7 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
 
 
 def _of_columns(xy: FloatArray, names: tuple[str, str]) -> Projection:
-    """Return two columns as axes of the map."""
+    """Return two columns as axes of the page's map."""
     return Projection(", ".join(names), xy, names, " and ".join(names))
 
 
@@ -118,7 +119,7 @@ def _count_cells(projection: Projection) -> int:
 
 
 def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return map coordinates (n, m) and shares of variance (m,) of at least two principal components."""
+    """Return coordinates (n, m) on the page's map, at least two principal components, and shares of variance (m,)."""
     n, d = values.shape
     if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
         values = dense(values)
@@ -286,7 +287,7 @@ def counts_in_bins(levels: IntArray) -> IntArray:
 
 
 def palettes(k: int) -> dict[str, list[str]]:
-    """Return the colors of figures for trust, clusters (which repeat after the last one), verdicts and values."""
+    """Return the colors of the page's figures: trust, clusters (repeated after the last one), verdicts and values."""
     interpolate = require("bokeh.palettes", "report", _CALLER).interp_palette
     return {
         "trust": list(interpolate(_TRUST, _SIZE)),

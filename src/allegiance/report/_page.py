@@ -32,7 +32,6 @@ _SCRIPTS = (
     "elements.js", "points.js", "state.js", "tally.js", "theme.js", "density.js", "figures.js", "store.js", "audit.js",
     "exports.js", "cards.js", "columns.js", "table.js", "start.js",
 )  # fmt: skip
-_TITLE = "Clustering report"
 #: Entries listed before the rest is folded away, and most clusters with names in the head of the heat map.
 _LISTED = {"clusters": 15, "columns": 12, "drivers": 8, "rule": 12, "named": 8}
 #: Clusters up to which rivals are shown as a matrix, and pairs listed otherwise.
@@ -41,14 +40,6 @@ _MATRIX, _PAIRS = 15, 15
 AUDITED = 60
 #: Longest side of the image in a record, characters of its text, and of an id.
 _LARGE_IMAGE, _LONG_TEXT, _ID_LENGTH = 320, 20_000, 80
-
-
-def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path | InlinePage:
-    """Write the page to a file and return its path, or return it; see :meth:`allegiance.AffinityResult.report`."""
-    if path is not None:
-        check_writable(Path(path), force=True)
-    page = InlinePage(render_report(result, X, **settings), title=settings.get("title") or _TITLE)
-    return page if path is None else page.save(path)
 
 
 def render_report(result: AffinityResult, X: Any = None, **settings: Any) -> str:
@@ -76,7 +67,7 @@ class Page:
         **settings: Any,
     ) -> None:
         self.inputs = check_inputs(result, X, **settings)
-        self.title = title or _TITLE
+        self.title = title or "Clustering report"
         self._notes, self._provenance = list(notes), dict(provenance or {})
         self._drivers = self._find_drivers(result) if drivers is None else drivers or None
         self.audit_sample, self.audit_rows, self.audit_random = _audit_queue(result)
@@ -105,7 +96,7 @@ class Page:
     def _set_result(self, result: AffinityResult, audit: Any) -> None:
         """Set the result that the page shows, before or after an audit."""
         self.result, self._audit = result, audit
-        self.groups = _clusters.group_points(result)
+        self.groups = _clusters.sort_clusters(result)
         self.sample = _points.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
         self._axes = project(result, self.inputs, self.groups)
 
@@ -129,7 +120,7 @@ class Page:
     def html(self, *, served: bool = False) -> str:
         """Return the page; ``served`` means that a server saves decisions and sends the content policy."""
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
-        levels, sums = _clusters.count_levels(groups)
+        levels, sums = _points.count_levels(groups)
         counts, on_page = groups.counts, _points.places(sample, len(result))
         media = _points.media(inputs, sample, self._typical)
         point_data = self.points(sample.rows, sample.kind)
@@ -142,7 +133,7 @@ class Page:
             "verdicts": VERDICTS,
             "counts": counts,
             "atypical": ATYPICAL,
-            "steps": _clusters.STEPS,
+            "steps": _points.STEPS,
             "labels": [*groups.labels, str(NOISE)],
             "clusterNames": [self.names[label] for label in groups.labels],
             "levels": levels.tolist(),
@@ -186,6 +177,7 @@ class Page:
             mode="inline", components=["bokeh"], log_level="error"
         )
         k = len(groups.clusters)
+        facts = _method_facts(result)
         rule = [] if self._drivers is None else [line.rpartition(" -> ") for line in self._drivers.rule.splitlines()]
         place = {label: number for number, label in enumerate(groups.labels)}
         overall = groups.summary.replication if self._audit is None else self._audit.share_right
@@ -213,8 +205,8 @@ class Page:
             map_description=self._axes[0].description,
             note=self._sample_note(media, left_out),
             export_note=self._export_note(left_out, served),
-            provenance=self._provenance | _trust_facts(result),
-            technical=_measurement_facts(result),
+            provenance=self._provenance | facts["provenance"],
+            technical=facts["technical"],
         )
         return page
 
@@ -287,7 +279,7 @@ class Page:
         return facts
 
     def _sample_note(self, media: dict[str, Any], left_out: list[str]) -> str:
-        """Return the page's note on its points, images and texts, and on columns without room."""
+        """Return the sentences of the page on how many points, images, texts and columns it contains."""
         sample = self.sample
         note = f"The page contains all {count(sample.rows.size, 'point')}."
         if not sample.is_complete:
@@ -314,7 +306,7 @@ class Page:
         return note
 
     def _export_note(self, left_out: list[str], served: bool) -> str:
-        """Return the page's note on the rows and columns of the exported table."""
+        """Return the sentence of the page on the rows and columns of the exported table."""
         sample = self.sample
         total = sum(of for _, of in sample.parts)
         if served or sample.is_complete:
@@ -409,15 +401,7 @@ def _templates() -> Any:
 
 
 class InlinePage:
-    """A page that a notebook shows in a frame, which isolates styles and scripts.
-
-    Parameters
-    ----------
-    html
-        The complete page.
-    title
-        The accessible title of the frame.
-    """
+    """A page that a notebook shows in a frame with a title; the frame isolates styles and scripts."""
 
     def __init__(self, html: str, *, title: str) -> None:
         self.html = html
@@ -433,8 +417,7 @@ class InlinePage:
         return f"{self.title}: a page of {len(self.html) / 1e6:.1f} MB that notebooks show; save('page.html') writes it"
 
     def _repr_html_(self) -> str:
-        # Scripts run and may offer downloads, but have no access to the notebook.
-        """Return the page in a frame for notebooks."""
+        """Return the page in a frame: its scripts may offer downloads, but have no access to the notebook."""
         return page_frame(760, self.title, srcdoc=self.html, sandbox="allow-scripts allow-downloads allow-popups")
 
 
@@ -463,21 +446,18 @@ def _interval(interval: tuple[float, float]) -> str:
     return f"{100 * interval[0]:.0f}-{percent(interval[1])}"
 
 
-def _trust_facts(result: AffinityResult) -> dict[str, str]:
-    """Return the facts at the end of the page on how trust was estimated, by topic."""
+def _method_facts(result: AffinityResult) -> dict[str, dict[str, str]]:
+    """Return the facts at the end of the page on how trust and affinities were estimated, by topic."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
     if result._trust_map is not None:
-        trust = "the probability that a label would hold up on a fresh sample, from re-clustering parts of the data"
-        if result._audited is not None:
-            trust = "the probability that a label is right, from the audit and from re-clustering parts of the data"
-    return {"trust": trust, **({} if result._trust_map is None else {"clusterer": result._trust_map.note})}
-
-
-def _measurement_facts(result: AffinityResult) -> dict[str, str]:
-    """Return the facts at the end of the page on how the affinities were computed, by topic."""
+        is_right = "would hold up on a fresh sample, " if result._audited is None else "is right, from the audit and "
+        trust = f"the probability that a label {is_right}from re-clustering parts of the data"
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     return {
-        **result.summary().measurement_facts(),
-        "precision": f"95% intervals within ±{result._measurement.eps:g} requested (eps)",
-        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        "provenance": {"trust": trust} | ({} if result._trust_map is None else {"clusterer": result._trust_map.note}),
+        "technical": {
+            **result.summary().measurement_facts(),
+            "precision": f"95% intervals within ±{result._measurement.eps:g} requested (eps)",
+            "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        },
     }

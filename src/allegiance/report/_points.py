@@ -15,7 +15,7 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_spars
 from allegiance.engines import Z95
 from allegiance.results import FIRM, VERDICTS, AffinityResult, review_rows
 
-from ._clusters import Groups, level_of
+from ._clusters import Groups
 from ._columns import EXCERPT, Column, shorten
 from ._inputs import Features, Inputs
 
@@ -31,6 +31,8 @@ MAX_NEAR, NEAR = 1_000, 3
 IMAGE_BUDGET, TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 6_000_000, 4_000_000, 24_000_000, 0.25
 #: Affinities listed for each point.
 N_AFFINITIES = 3
+#: Steps of the slider, and bins of the histogram.
+STEPS = 100
 #: Key of the random streams of the samples.
 _STREAM = 0x5E9027
 
@@ -79,6 +81,24 @@ def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
         weights.append((int(inside.sum()) - alone) / max(int((kinds == kind).sum()), 1))
     parts = [(int(inside[rows].sum()), int(inside.sum())) for inside in members]
     return PageSample(rows, kinds[rows], [*weights, 0.0], parts)
+
+
+def level_of(values: FloatArray) -> IntArray:
+    """Return the level (n,) of points on the page: how many thresholds 0, 1 / STEPS, ..., 1 are below each value.
+
+    A label is above the threshold t / STEPS if its level is above t.
+    """
+    return np.searchsorted(np.arange(STEPS + 1) / STEPS, np.nan_to_num(values), side="left")
+
+
+def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
+    """Count all points for the page by cluster and level (k, STEPS + 1), and add up their values."""
+    k = len(groups.clusters)
+    labeled = groups.code < k
+    place = groups.code[labeled] * (STEPS + 1) + level_of(groups.values[labeled])
+    counts: AnyArray = np.bincount(place, minlength=k * (STEPS + 1))
+    sums: AnyArray = np.bincount(place, weights=groups.values[labeled], minlength=k * (STEPS + 1))
+    return counts.reshape(k, -1), sums.reshape(k, -1)
 
 
 def point_columns(
