@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ._core.arithmetic import row_dots
 from ._core.parallel import on_one_thread, resolve_seed, stream
 from ._core.validation import (
     FloatArray,
@@ -27,7 +28,6 @@ from ._core.validation import (
     dense,
     is_sparse,
     require,
-    row_dots,
 )
 from .influence import INFLUENCES, KL, BregmanInfluence, ItakuraSaito
 

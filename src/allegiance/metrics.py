@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.cluster import pair_confusion_matrix
 
+from ._core.arithmetic import row_dots
 from ._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, slices, stream
 from ._core.validation import (
     FloatArray,
@@ -23,7 +24,6 @@ from ._core.validation import (
     dense,
     is_sparse,
     real_array,
-    row_dots,
 )
 from .fitting import Labels
 from .influence import BLOCK_ROWS, Kernel, KernelSums, block_features, with_short_indices

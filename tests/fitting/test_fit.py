@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 
 from allegiance import AffinityScorer, Calibration, affinity, trust
-from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
+from allegiance._core.arithmetic import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
 from allegiance.io import fit_stream
 
 

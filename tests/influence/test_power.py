@@ -102,18 +102,6 @@ def test_equal_weights_are_no_weights(rng):
     np.testing.assert_allclose(answers[0], answers[1], atol=1e-12)
 
 
-@pytest.mark.parametrize("engine", ["shared", "hit-and-run"])
-def test_engines_agree_with_weights(rng, engine):
-    centers, X = rng.normal(size=(5, 2)), rng.normal(size=(20, 2))
-    diagram = power_diagram(centers, rng.uniform(0, 0.5, 5), 0.1)
-    tessellation = Tessellation(diagram, square(3.6))
-    queries = tessellation.queries(diagram.locate(X).position)
-    exact = measurer(tessellation, "exact").estimate(queries)
-    sampled = measurer(tessellation, engine).estimate(queries)
-    np.testing.assert_array_equal(sampled.empty_cell, exact.empty_cell)
-    assert np.abs(sampled.affinity - exact.affinity).max() < 0.08
-
-
 def test_a_heavy_cluster_hides_a_point_next_to_it():
     """x stands on the site, but weighs less: it owns nothing, and wholly belongs there."""
     diagram = power_diagram(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]]), [1.0, 0.0, 0.0], 0.0)

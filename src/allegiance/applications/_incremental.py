@@ -9,18 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from allegiance._core.arithmetic import row_sums
 from allegiance._core.parallel import resolve_seed, stream
 from allegiance._core.progress import Verbose
-from allegiance._core.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_count,
-    check_jobs,
-    check_rows,
-    dense,
-    row_sums,
-)
+from allegiance._core.validation import BoolArray, FloatArray, IntArray, check_count, check_jobs, check_rows, dense
 from allegiance.clusterers import best_kmeans
 from allegiance.fitting import Fitted
 

@@ -59,7 +59,7 @@ def find_readable(run: Run) -> tuple[tuple[str, ...], dict[str, str]]:
     A fit, and any text, is read completely before it is scored, so these files are read here. Other damage is found
     while the files are scored.
     """
-    from allegiance.io.tables import locate_files
+    from allegiance.io.files import locate_files
 
     files = [file for name in run.data for file in locate_files(name)]
     damaged: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from ._calibrate import calibrate_fitted as calibrate_fitted
 from ._calibrate import stability_score as stability_score
+from ._fit import AnySummary as AnySummary
 from ._fit import Chunk as Chunk
 from ._fit import FitResult as FitResult
 from ._fit import InMemory as InMemory

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from allegiance._core.exact_sums import ExactSums
+from allegiance._core.arithmetic import ExactSums
 from allegiance._core.parallel import effective_threads, resolve_seed
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import (
@@ -29,7 +29,6 @@ from allegiance.domains import DOMAINS, Domain, Extent
 from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
 from allegiance.influence import (
     INFLUENCES,
-    AnySummary,
     Diagram,
     Euclidean,
     Influence,
@@ -95,6 +94,16 @@ class Specification:
         """Return a short description of the influence and weights to fit with."""
         words = self.influence.describe()
         return words if self.weights is None else f"{words}, {self.weights.describe()}"
+
+
+class Mergeable(Protocol):
+    """A result for some training data that can be merged with that for other data."""
+
+    def merge(self, other: Any) -> Self:
+        """Return the result of a fit's pass over both parts of the training data."""
+
+
+AnySummary = TypeVar("AnySummary", bound=Mergeable)
 
 
 class Chunk(NamedTuple):
