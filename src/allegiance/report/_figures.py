@@ -162,11 +162,6 @@ def draw_figures(levels: IntArray, groups: Groups, projection: Projection) -> di
     }
 
 
-def _models() -> Any:
-    """Return the module of Bokeh models that figures consist of."""
-    return require("bokeh.models", "report", _CALLER)
-
-
 def _figure(height: int, **settings: Any) -> Any:
     """Return an empty Bokeh figure in the page's style."""
     plot = require("bokeh.plotting", "report", _CALLER).figure(
@@ -189,7 +184,8 @@ def _figure(height: int, **settings: Any) -> Any:
 
 def _source(name: str, *columns: str) -> Any:
     """Return the empty data source of a figure, which the page's scripts fill."""
-    return _models().ColumnDataSource({column: [] for column in columns}, name=f"{name}-data")
+    models = require("bokeh.models", "report", _CALLER)
+    return models.ColumnDataSource({column: [] for column in columns}, name=f"{name}-data")
 
 
 def _add_tools(plot: Any, *tools: Any) -> None:
@@ -201,7 +197,7 @@ def _add_tools(plot: Any, *tools: Any) -> None:
 
 def _draw_map(projection: Projection, word: str) -> Any:
     """Return the map figure: a density, crosses for noise, dots, weak labels, cluster names, and a ring."""
-    models = _models()
+    models = require("bokeh.models", "report", _CALLER)
     (left, right), (bottom, top) = projection.limits
     plot = _figure(
         _MAP_HEIGHT,
@@ -250,7 +246,7 @@ def _draw_map(projection: Projection, word: str) -> Any:
 
 def _draw_histogram(counts: IntArray, word: str) -> Any:
     """Return the histogram figure: bars of all labels, and in front of them the selected labels."""
-    models = _models()
+    models = require("bokeh.models", "report", _CALLER)
     edges = np.arange(STEPS + 1) / STEPS
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
     start = float(min(np.floor(first / 10) / 10, 0.4))

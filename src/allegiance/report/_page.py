@@ -247,7 +247,7 @@ class Page:
         result, audit, drivers, features = self.result, self._audit, self._drivers, self.inputs.features
         summary, counts = self.groups.summary, self.groups.counts
         labels, is_audited = sum(counts[:3]), result._audited is not None
-        null = None if summary._trust_map is None else getattr(summary._trust_map, "null_replication", None)
+        null = None if summary._trust_map is None else summary._trust_map.null_replication
         facts = []
         share, interval = summary.replication, summary.replication_interval
         if audit is not None:

@@ -239,9 +239,10 @@ class Review:
                 self._log.rename(label, " ".join(name.split()))
                 return {}
             if path == "/recalculate":
-                if self.audit is None:
+                audit = self.audit
+                if audit is None:
                     raise ValueError("no random label of the audit has a decision yet: decide some first.")
-                page = self._page.with_audit(self.audit)
+                page = self._page.with_audit(audit)
                 self._html, self._page = page.html(served=True).encode("utf-8", "replace"), page
                 return {}
         return None
