@@ -1,7 +1,5 @@
 """scikit-learn's own contract, for every estimator and the ways to build it."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture

@@ -1,7 +1,5 @@
 """Inputs that break careless arithmetic: rows still sum to 1, nothing is NaN, and scale and place do not matter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The service of docs/how-to/behind-an-api.md: many threads and forked workers get the answers of one caller."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 from concurrent.futures import ThreadPoolExecutor

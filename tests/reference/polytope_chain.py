@@ -1,7 +1,5 @@
 """Hit-and-run on one polytope in plain NumPy, one step at a time: the twin of the compiled kernel."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

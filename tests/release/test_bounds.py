@@ -1,7 +1,5 @@
 """Lower bounds live in pyproject.toml; the constraints file and the conda recipe repeat them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
