@@ -25,7 +25,7 @@ from .jit import Call, element, has_feature, splat, vector_intrinsic
 BLOCK = 256
 #: Samples summed at a time, and functions that share each load of a sample. AVX-512 has room for 16 vectors of sums and
 #: needs more than six, or each sum would wait for the last one. Without AVX a vector has four numbers.
-LANES, N_FUNCTIONS = (32, 8) if has_feature("avx512f") else (16, 6) if has_feature("avx2") else (8, 6)
+LANES, N_FUNCTIONS = (32, 8) if has_feature("avx512f") else (16, 6) if has_feature("avx") else (8, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
 
