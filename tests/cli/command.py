@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from allegiance.cli._app import program
+from allegiance.cli._program import program
 
 #: The command that was installed with the package.
 INSTALLED = Path(sys.executable).with_name("allegiance")
