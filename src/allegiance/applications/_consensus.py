@@ -158,7 +158,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if self.clusterings is None:
             labelings = default_labelings(X, n_clusters, seed, self.verbose)
         else:
-            named, labelings = by_name(self.clusterings, "clusterings"), {}
+            named, labelings = by_name(self.clusterings), {}
             with progress(len(named), "consensus", self.verbose, unit="clusterings") as advance:
                 for name, clustering in named.items():
                     labelings[name] = _labels_of(clustering, frame, X.shape[0], f"clusterings[{name!r}]")
@@ -416,7 +416,7 @@ def validate_consensus(
     >>> validate_consensus(X, {"single linkage": single}, model.labels_).frame()["verdict"][0]
     'improved'
     """
-    named = by_name(clusterings, "clusterings")
+    named = by_name(clusterings)
     if _CONSENSUS in named:
         raise ValueError("clusterings has an entry named 'consensus', which is reserved for the consensus: rename it.")
     comparison = score_clusterings(X, named | {_CONSENSUS: consensus}, scorer, verbose)
