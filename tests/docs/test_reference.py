@@ -17,11 +17,11 @@ import allegiance
 from allegiance import AffinityResult, trust
 from allegiance.influence import Kernel
 
-DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
 from docstrings import add_types, described_type, hide_constructor
 
+DOCS = Path(__file__).parents[2] / "docs"
 LISTED = re.findall(r"^   ([\w.]+)$", (DOCS / "reference" / "index.md").read_text(), re.MULTILINE)
 
 
