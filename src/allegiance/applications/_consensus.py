@@ -169,9 +169,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         lifts = lift_clusters(X, pool.columns, kernel, seed, threads, nearness)
         shares = np.concatenate(pool.masses) / X.shape[0]
         weights: FloatArray = np.bincount(np.concatenate(pool.numbers), shares).astype(np.float64)
-        settings = lifts.gram, weights, min(n_clusters, weights.size)
-        by_linkage = self.method == "hac"
-        groups = _group_by_linkage(*settings) if by_linkage else _group_by_kmeans(*settings, stream(seed, *b"lifts"))
+        k = min(n_clusters, weights.size)
+        if self.method == "hac":
+            groups = _group_by_linkage(lifts.gram, weights, k)
+        else:
+            groups = _group_by_kmeans(lifts.gram, weights, k, stream(seed, *b"lifts"))
         labels, groups, centers = _assign(nearness, lifts.gram, weights, groups)
         if centers.shape[0] < n_clusters:
             warnings.warn(
