@@ -1,7 +1,5 @@
 """Polytopes: the largest ball, boundedness, the bounding box, and uniform samples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
