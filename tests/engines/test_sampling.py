@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from allegiance import PrecisionWarning, affinity
+from allegiance import PrecisionWarning
 from allegiance.domains import Polytope
 from allegiance.engines import SharedSamples, engine_names
 from allegiance.influence import Weights
@@ -163,12 +163,7 @@ def test_few_samples_of_banks_give_no_biased_shares(max_samples, largest_bias):
 )
 @pytest.mark.parametrize(
     ("r", "weighted"),
-    [
-        (2, False),
-        (4, True),
-        pytest.param(2, True, marks=pytest.mark.slow),
-        pytest.param(4, False, marks=pytest.mark.slow),
-    ],
+    [(2, False), (4, True), *(pytest.param(*c, marks=pytest.mark.slow) for c in ((2, True), (4, False)))],
 )
 def test_shares_are_those_of_rejection(r, weighted, engine):
     """Within 4.5 joint standard errors: 60 independent shares would leave that with a probability of 4e-4."""
@@ -179,15 +174,7 @@ def test_shares_are_those_of_rejection(r, weighted, engine):
     settings = {"weights": Weights(weights, query=0.1)} if weighted else {}
     region = Polytope.box(lower, upper)
     # Precise enough that the errors of small shares are nearly normal.
-    result = affinity(
-        X,
-        centers=centers,
-        domain=region,
-        engine=engine,
-        eps=0.01,
-        random_state=0,
-        **{"influence": "euclidean"} | settings,
-    )
+    result = euclidean(X, centers=centers, domain=region, engine=engine, eps=0.01, random_state=0, **settings)
     for row, x in enumerate(X):
         y = rng.uniform(lower, upper, (200_000, r))
         shares, kept = rejection(centers, x, y, weights, 0.1 if weighted else 0.0)
