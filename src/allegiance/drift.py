@@ -297,7 +297,7 @@ def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> 
 def _compare_means(then: Profile, now: Profile, near: BoolArray) -> tuple[Change, FloatArray]:
     """Compare cluster means of two periods, only of typical members in clusters ``near`` (k + 1,) a new group.
 
-    Return the changes (k, d), with one p-value (k,) per cluster, and the same in standard deviations of the first period.
+    Return changes (k, d), with one p-value (k,) per cluster, and shifts in standard deviations of the first period.
     """
     first, second = (profile.by_cluster(typical=near) for profile in (then, now))
     (n1, m1, _), (n2, m2, _), variance = first, second, _variance(first)
