@@ -104,8 +104,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
         """Find the clusters of X (n, d) by Lloyd's algorithm. A row with a ``sample_weight`` of 2 counts as two."""
-        influence = self._divergence()
-        points = self._points(X, influence, reset=True)
+        influence, points = self._prepare(X, reset=True)
         influence.check_functions(points.shape[1])
         lloyd = Lloyd(self, points, sample_weight, influence)
         best = self._cluster(lloyd, influence)
@@ -125,8 +124,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def transform(self, X: Any) -> FloatArray:
         """Return the divergences (n, n_clusters) of rows from centers."""
         check_is_fitted(self)
-        influence = self._divergence()
-        points = self._points(X, influence, reset=False)
+        influence, points = self._prepare(X, reset=False)
         return influence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -142,18 +140,14 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         tags.input_tags.positive_only = named or isinstance(self.influence, KL | ItakuraSaito)
         return tags
 
-    def _divergence(self) -> BregmanInfluence:
-        """Return the divergence of the clusterer."""
+    def _prepare(self, X: Any, *, reset: bool) -> tuple[BregmanInfluence, FloatArray]:
+        """Return the divergence of Bregman k-means, and X as it needs it: float64, smoothed, inside the domain."""
         influence = INFLUENCES.resolve(self.influence)
-        if isinstance(influence, BregmanInfluence):
-            return influence
-        raise ValueError(
-            "influence of BregmanKMeans must be one of 'kl', 'itakura-saito', 'logistic', or a Bregman object, got "
-            f"{self.influence!r}."
-        )
-
-    def _points(self, X: Any, influence: BregmanInfluence, *, reset: bool) -> FloatArray:
-        """Return X prepared for the clusterer's divergence: float64, smoothed, inside the domain."""
+        if not isinstance(influence, BregmanInfluence):
+            raise ValueError(
+                "influence of BregmanKMeans must be one of 'kl', 'itakura-saito', 'logistic', or a Bregman object, got "
+                f"{self.influence!r}."
+            )
         rows = check_rows(self, X, reset=reset)
         if is_sparse(rows):
             raise TypeError(f"X is sparse, but {type(self).__name__} needs dense X: call X.toarray() first.")
@@ -162,8 +156,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: influence={self.influence!r} needs X > 0."
             )
-        prepared: FloatArray = influence.prepare(points)
-        return prepared
+        return influence, influence.prepare(points)
 
     def _cluster(self, lloyd: Lloyd, influence: BregmanInfluence) -> Clustering:
         """Start Lloyd's algorithm from seeds, or from the centers in ``init``."""

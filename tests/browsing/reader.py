@@ -137,4 +137,14 @@ def reader(browser):  # noqa: F811
     """A reader, who sees no error of a script in the console."""
     browser.run("try { localStorage.clear() } catch {}")
     yield Reader(browser)
+    browser.driver.switch_to.default_content()
+    browser.set_width(None)
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert browser.console_errors() == []
+
+
+@pytest.fixture
+def page(reader, scene):
+    """The reader of the usual page, which is open."""
+    reader.open(scene.path)
+    return reader

@@ -1,7 +1,5 @@
 """How the tests call the command: in this process, and as a user does."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How the command behaves as a program: help, exit codes, errors, logs, signals, what it imports."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
