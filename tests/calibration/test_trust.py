@@ -197,6 +197,8 @@ class TestWhatIsRepeated:
         best = kmeans.set_params(kmeans__n_init=10)  # always cuts the longer side
         with pytest.warns(UserWarning, match="does not reproduce"):
             trust(X, (X[:, 1] > 5).astype(int), clusterer=best, n_resamples=4)
+        with pytest.warns(UserWarning, match="None of the built-in clusterers reproduces"):  # k-means only keeps them
+            trust(X, (X[:, 1] > 5).astype(int), n_resamples=4)
 
     def test_another_number_of_clusters_warns_although_runs_of_the_clusterer_differ(self):
         X = StandardScaler().fit_transform(load_wine().data)

@@ -11,6 +11,7 @@ from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
@@ -43,9 +44,11 @@ class StandIn:
     ari: float
     """Adjusted Rand index of the labels and the clusters it finds by itself. Noise counts as one more cluster."""
     reproduces: bool
-    """Whether it finds the labels, or the labels are one of its many optima."""
+    """Whether it finds the labels, or they may be one of its many optima."""
     is_known: bool = False
     """Whether the user passed it."""
+    also: str = ""
+    """Other settings that find the labels as well."""
 
     def after(self, replication: Replication) -> StandIn:
         """Return the same, judged by its replicates, too, if it is a stand-in: randomized runs differ from each other.
@@ -69,6 +72,7 @@ class _Candidate(NamedTuple):
     clusterer: Any
     labels: AnyArray | None = None
     kept: AnyArray | None = None
+    also: str = ""
 
 
 def stand_in(
@@ -81,18 +85,19 @@ def stand_in(
     produce noise are tried. ``others`` are more candidates by name, such as those that an influence suggests.
     """
     search = _Search(rows, codes, n_total or rows.shape[0])
-    best, is_optimum = StandIn(None, "", -np.inf, False), False
+    best, is_plausible = StandIn(None, "", -np.inf, False), False
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, stage in enumerate(search.density_stages() if search.has_noise else search.stages(others)):
             for candidate in stage:
-                choice, kept = search.judge(candidate)
-                if (kept == 1.0, choice.ari) > (is_optimum, best.ari):
-                    best, is_optimum = choice, kept == 1.0
+                choice = search.judge(candidate)
+                plausible = choice.ari >= _ALIKE or search.is_optimum(candidate)
+                if (plausible, choice.ari) > (is_plausible, best.ari):
+                    best, is_plausible = choice, plausible
                 if choice.ari == 1.0:
                     return choice
             # Labels of a linkage, which comes next, are often an optimum of k-means, too.
-            if best.ari >= _ALIKE or (is_optimum and (number > 0 or not search.is_whole)):
+            if best.ari >= _ALIKE or (is_plausible and (number > 0 or not search.is_whole)):
                 return best
         return best
 
@@ -102,7 +107,7 @@ def kmeans_stand_in(rows: Rows, codes: IntArray, n_total: int) -> StandIn:
     search = _Search(rows, codes, n_total)
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return replace(search.judge(next(search._kmeans()))[0], reproduces=False)
+        return replace(search.judge(next(search._kmeans())), reproduces=False)
 
 
 def _clusterer_name(clusterer: Any) -> str:
@@ -130,7 +135,7 @@ def refit_known(
             labels = search.labels(clusterer, seed=None)
         except Exception:  # replicates report what it raises
             return StandIn(clusterer, name, np.nan, True, is_known=True)
-        choice = search.judge(_Candidate(name, clusterer, labels))[0]
+        choice = search.judge(_Candidate(name, clusterer, labels))
         reproduces = choice.ari >= _REPRODUCED or (_is_random(clusterer) and search.may_be_run(clusterer))
         return replace(choice, reproduces=reproduces, is_known=True)
 
@@ -150,19 +155,27 @@ class _Search:
         self.has_noise = bool((codes < 0).any())
         self.is_whole = n_total <= self.few.shape[0]
 
-    def judge(self, candidate: _Candidate) -> tuple[StandIn, float]:
-        """Compare the labels of a candidate with those of the user; return the index it keeps when started there."""
+    def judge(self, candidate: _Candidate) -> StandIn:
+        """Compare the labels of a candidate with those of the user."""
         from sklearn.metrics import adjusted_rand_score
 
         try:
             labels = self.labels(candidate.clusterer) if candidate.labels is None else candidate.labels
         except (ValueError, NotImplementedError, np.linalg.LinAlgError):  # such as too few rows
-            return StandIn(None, "", -np.inf, False), 0.0
-        ari, kept = float(adjusted_rand_score(self.own, labels)), 0.0
-        if candidate.kept is not None:
-            kept = float(adjusted_rand_score(self.codes[: candidate.kept.size], candidate.kept))
-        reproduces = max(ari, kept) >= _ALIKE or (ari >= _REPRODUCED and not self.has_noise)
-        return StandIn(candidate.clusterer, candidate.name, ari, reproduces), kept
+            return StandIn(None, "", -np.inf, False)
+        ari = float(adjusted_rand_score(self.own, labels))
+        reproduces = ari >= (_ALIKE if self.has_noise else _REPRODUCED)
+        return StandIn(candidate.clusterer, candidate.name, ari, reproduces, also=candidate.also)
+
+    def is_optimum(self, candidate: _Candidate) -> bool:
+        """Tell whether a candidate keeps the user's labels, and they may be where one of its starts ends."""
+        from sklearn.metrics import adjusted_rand_score
+
+        if candidate.kept is None or adjusted_rand_score(self.codes[: candidate.kept.size], candidate.kept) < 1.0:
+            return False
+        starts = [name for name in candidate.clusterer.get_params() if name.endswith("n_init")]
+        single = clone(candidate.clusterer).set_params(**dict.fromkeys(starts, 1))
+        return not self.is_whole or self.may_be_run(single)
 
     def stages(self, others: Sequence[tuple[str, Any]]) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels without noise."""
@@ -175,10 +188,10 @@ class _Search:
 
     def density_stages(self) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels with noise."""
-        yield self._hdbscan()
         if is_sparse(self.few):
+            yield self._hdbscan()
             return
-        yield self._dbscan("DBSCAN", self.few)
+        yield chain(self._hdbscan(), self._dbscan("DBSCAN", self.few))
         if self.is_uneven:
             standardized = self._dbscan("DBSCAN on standardized columns", self.standardized)
             yield chain(self._hdbscan(plain=False), standardized)
@@ -308,7 +321,8 @@ class _Search:
         def index(size: int) -> float:
             return float(adjusted_rand_score(self.own, self.labels(candidate(size)[1])))
 
-        yield _Candidate(*candidate(_best_count(index, self._smallest)))
+        lowest, size, highest = _best_counts(index, self._smallest)
+        yield _Candidate(*candidate(size), also=_range("min_cluster_size", lowest, highest))
 
     @cached_property
     def _smallest(self) -> int:
@@ -339,12 +353,13 @@ class _Search:
             radius[count] = float(thresholds[order[at : at + 2]].mean())
             return -float(errors[at])
 
-        count = _best_count(separation, self._smallest)
+        lowest, count, highest = _best_counts(separation, self._smallest)
         clusterer = DBSCAN(radius[count], min_samples=count)
         labels = clusterer.fit_predict(rows)
         if rows is not self.few:
             clusterer = make_pipeline(StandardScaler(), clusterer)
-        yield _Candidate(f"{name} (eps={radius[count]:.3g}, min_samples={count})", clusterer, labels)
+        name = f"{name} (eps={radius[count]:.3g}, min_samples={count})"
+        yield _Candidate(name, clusterer, labels, also=_range("min_samples", lowest, highest))
 
     def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
         """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""
@@ -367,18 +382,27 @@ class _Search:
         return min(numbers[1:]) <= numbers[0] <= max(numbers[1:]) and closest[0] >= min(closest[1:])
 
 
-def _best_count(score: Callable[[int], float], largest: int) -> int:
-    """Return the count from 2 to ``largest`` of highest score, by doubling and then by bisection around the best."""
+def _best_counts(score: Callable[[int], float], largest: int) -> tuple[int, int, int]:
+    """Return the smallest, the middle and the largest count of highest score, between 2 and ``largest``.
+
+    Counts are doubled first, and then bisected at both ends of the best ones.
+    """
     scores: dict[int, float] = {}
     largest = max(largest, 2)
     counts = {largest, *(2**power for power in range(1, largest.bit_length()))}
     while counts:
         scores |= {count: score(count) for count in sorted(counts)}
-        tried = sorted(scores)
-        best = max(tried, key=lambda count: scores[count])
-        place = tried.index(best)
-        counts = {(best + other) // 2 for other in tried[max(place - 1, 0) : place + 2]} - scores.keys()
-    return best
+        tried, highest = sorted(scores), max(scores.values())
+        best = [count for count in tried if scores[count] == highest]
+        first, last = tried.index(best[0]), tried.index(best[-1])
+        counts = {sum(tried[at : at + 2]) // 2 for at in (max(first - 1, 0), last) if at + 1 < len(tried)}
+        counts -= scores.keys()
+    return best[0], min(best, key=lambda count: abs(np.log(count**2 / (best[0] * best[-1])))), best[-1]
+
+
+def _range(name: str, lowest: int, highest: int) -> str:
+    """Return a range of settings as text; empty for a single one."""
+    return f"{name} from {lowest} to {highest}" if lowest < highest else ""
 
 
 def _cut(tree: FloatArray, k: int) -> IntArray:

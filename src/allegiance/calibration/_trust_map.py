@@ -317,6 +317,8 @@ def _note(source: StandIn, result: Replication) -> str:
     else:
         origin = "."
     sentences = [f"Estimated by re-clustering {len(result.new)} subsamples with {source.name}{origin}"]
+    if source.also:
+        sentences.append(f"Settings with {source.also} find the same labels, but may replicate differently.")
     if result.placed_by_neighbor:
         sentences.append("It has no predict: held-out points join the cluster of their nearest neighbor.")
     if result.failures:
