@@ -74,11 +74,7 @@ bench-quick: $(VENV)/.group-bench ## the same benchmarks on less data
 bench-scale: $(VENV)/.group-bench ## ten million rows from disk, and Dask (a few minutes, 3 GB of disk)
 	@$(RUN) benchmarks/scale.py
 
-# The study includes the labeled tables in ALLEGIANCE_DATA.
-STUDY_TABLES := $(if $(ALLEGIANCE_DATA),$(wildcard $(ALLEGIANCE_DATA)/tables))
-
 study: $(VENV)/.group-bench ## check trust, review order and audits against independent samples and true classes (about two hours)
-	@$(RUN) benchmarks/study.py $(if $(STUDY_TABLES),--folder $(STUDY_TABLES))
 	@$(RUN) benchmarks/replication.py
 
 paper: $(VENV)/.core ## reproduce every table and figure of the paper

@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from joblib import cpu_count
+
 import allegiance
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,7 +22,7 @@ def describe_machine() -> dict[str, Any]:
     """Return processor, cores, memory, load, versions and commit."""
     return {
         "cpu": _cpu_model(),
-        "cores": usable_cores(),
+        "cores": cpu_count(),
         "memory_gb": round(_memory_bytes() / 2**30, 1),
         "system": f"{platform.system()} {platform.release()}",
         "load_average": [round(load, 2) for load in os.getloadavg()],
@@ -37,13 +39,6 @@ def installed_version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def machine_lines(machine: dict[str, Any]) -> str:

@@ -1,9 +1,10 @@
-"""Rows of the benchmark table, the table itself, and the result files."""
+"""Times of competing ways to do one job, rows of the benchmark table, the table itself, and the result files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,24 @@ from _marked_page import markdown_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 _UNIT_SCALES = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")), "B": ((1e9, "GB"), (1e6, "MB"))}
+
+
+def side_by_side(tasks: Mapping[str, Callable[[], object]], turns: int, *, warm_up: bool = True) -> dict[str, float]:
+    """Return the best seconds of each task in several turns, after a warm-up run of each.
+
+    Other programs slow a shared machine down for seconds at a time: taking turns spreads such a spell over all tasks,
+    and the best turn is the one least disturbed.
+    """
+    if warm_up:
+        for task in tasks.values():
+            task()
+    seconds = dict.fromkeys(tasks, float("inf"))
+    for _ in range(turns):
+        for name, task in tasks.items():
+            started = time.perf_counter()
+            task()
+            seconds[name] = min(seconds[name], time.perf_counter() - started)
+    return seconds
 
 
 @dataclass(frozen=True)
@@ -48,10 +67,8 @@ def limit_row(what: str, ours: float, unit: str, limit: float, **details: Any) -
 
 def quantity(value: float, unit: str) -> str:
     """Write a number with three digits and a unit of fitting size."""
-    for scale, name in _UNIT_SCALES.get(unit, ()):
-        if abs(value) >= scale:
-            return f"{value / scale:.3g} {name}"
-    scale, name = _UNIT_SCALES[unit][-1] if unit in _UNIT_SCALES else (1.0, unit)
+    units = _UNIT_SCALES.get(unit, ((1.0, unit),))
+    scale, name = next((each for each in units if abs(value) >= each[0]), units[-1])
     return f"{value / scale:.3g} {name}".strip()
 
 

@@ -143,13 +143,8 @@ def command(folder: str, n_files: str) -> dict[str, Any]:
         seconds, _ = _timed(lambda: subprocess.run(words, check=True, preexec_fn=enter))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     unit = 1 if sys.platform == "darwin" else 1024
-    processor = used.ru_utime + used.ru_stime
-    return {
-        "seconds": seconds,
-        "processor": processor,
-        "peak": used.ru_maxrss * unit,
-        "enforced": enter is not None,
-    }
+    processor, most = used.ru_utime + used.ru_stime, used.ru_maxrss * unit
+    return {"seconds": seconds, "processor": processor, "peak": most, "enforced": enter is not None}
 
 
 def _counted(work: Callable[..., Any], stage: str, stages: dict[str, float]) -> Callable[..., Any]:

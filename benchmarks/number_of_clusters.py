@@ -1,7 +1,7 @@
 """How often ``stability_curve`` names the right number of clusters, and suggests none where there are none.
 
 ``python benchmarks/number_of_clusters.py`` draws 48 datasets of round blobs and 12 without clusters. ``--real`` uses
-the labeled real datasets of the study instead (``$ALLEGIANCE_DATA``) with up to 12 classes, which need not be clusters.
+labeled real datasets instead (``$ALLEGIANCE_DATA``) with up to 12 classes, which need not be clusters.
 ``--seed 20`` draws other datasets, ``--draws 3`` three times as many.
 """
 

@@ -17,17 +17,8 @@ from peers._campaign import run_campaign
 from peers._tasks import SCENES, TASKS
 
 LIMIT = 60.0
-LIBRARIES = [
-    "allegiance",
-    "scikit-learn",
-    "hdbscan",
-    "scikit-fuzzy",
-    "cake-ensemble",
-    "hopsy",
-    "numpy",
-    "scipy",
-    "numba",
-]
+PEERS = ("scikit-learn", "hdbscan", "scikit-fuzzy", "cake-ensemble", "hopsy")
+LIBRARIES = ("allegiance", *PEERS, "numpy", "scipy", "numba")
 
 
 def main() -> None:

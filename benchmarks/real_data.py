@@ -10,8 +10,6 @@ points with walks of four times the precision.
 from __future__ import annotations
 
 import ast
-import gzip
-import os
 import sysconfig
 import warnings
 from pathlib import Path
@@ -25,11 +23,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import silhouette_samples
 from sklearn.preprocessing import normalize
 
-from _report import Row, faster_row
-from _side_by_side import side_by_side
+from _report import Row, faster_row, side_by_side
 from allegiance import AffinityResult, AffinityScorer, affinity
 from allegiance.engines import HitAndRun, Queries, Tessellation
-from speed import Floats, trust_rows
+from speed import Floats, load_images, trust_rows
 
 #: How many times faster than the silhouette we aim to be with the default influence, by number of clusters.
 TARGETS = {10: 10.0, 50: 4.0, 100: 2.0, 200: 1.0, 500: 0.5}
@@ -44,8 +41,8 @@ def run(quick: bool) -> list[Row]:
     """Do all jobs."""
     warnings.simplefilter("ignore")
     turns, numbers = (1, (10, 50)) if quick else (3, tuple(TARGETS))
-    name, X = images()
-    X = X[:2000] if quick else X
+    name, X = load_images()
+    X = X[: 2000 if quick else None].astype(np.float32)
     labels = {k: cluster(X, k) for k in numbers}
     rows = [compare(f"{name} {_shape(X)}, k = {k}", X, labels[k], turns, TARGETS[k]) for k in numbers]
     times = [row.ours for row in rows]
@@ -81,8 +78,8 @@ def compare(what: str, X: Floats, labels: Any, turns: int, at_least: float | Non
     walked = int((result.frame(details=True)["engine"] == "hit-and-run").sum())
     imprecise = int((1.96 * result.standard_error.max(axis=1) > 0.0301).sum())
     return faster_row(
-        f"affinity, {what} ({walked} walked, {imprecise} above eps)", times["ours"].best, "silhouette_samples",
-        times["silhouette"].best, at_least, walked=walked, imprecise=imprecise,
+        f"affinity, {what} ({walked} walked, {imprecise} above eps)", times["ours"], "silhouette_samples",
+        times["silhouette"], at_least, walked=walked, imprecise=imprecise,
     )  # fmt: skip
 
 
@@ -144,15 +141,6 @@ def walked_coverage(X: Floats, labels: Any, influence: str, seeds: int = 3) -> f
         error = np.hypot(plain.standard_error, precise.standard_error)
         held.append((np.abs(plain.affinity - precise.affinity) <= 1.96 * error)[precise.affinity > 0.01].mean())
     return float(np.mean(held))
-
-
-def images() -> tuple[str, Floats]:
-    """Return the name and rows of the images."""
-    path = Path(os.environ.get("ALLEGIANCE_DATA", "")) / "mnist" / "t10k-images-idx3-ubyte.gz"
-    if not path.is_file():
-        return "digits", load_digits().data
-    pixels = np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=16)
-    return "MNIST", pixels.reshape(-1, 784).astype(np.float32)
 
 
 def docstrings(n: int) -> Floats:

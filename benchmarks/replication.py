@@ -1,6 +1,6 @@
 """Does trust predict replication? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART] [--tuning]``.
 
-Seven parts, each with its own table in ``docs/benchmarks.md``:
+Eight parts, each with its own table in ``docs/benchmarks.md``:
 
 - ``estimator``: the estimate alone, with the clusterer known and 20 subsamples, compared with independent samples of
   the same population. Populations are those that were not used for tuning, with ``--tuning`` those that were.
@@ -10,8 +10,9 @@ Seven parts, each with its own table in ``docs/benchmarks.md``:
 - ``new``: trust for points that were not in the fit.
 - ``audit``: labeled data. A label is right if its class is the majority of its cluster. Coverage of the audit's 95%
   interval.
-- ``order``: the cells of the study (``benchmarks/study.py``). How well does the review order rank wrong labels,
-  compared with other scores on the same clusterings?
+- ``scores``: labeled data clustered by k-means, mixtures and Ward's method. How well do other scores point at the
+  points whose class is not that of their cluster?
+- ``order``: the same clusterings. How well does the review order rank wrong labels, compared with those scores?
 
 ``$ALLEGIANCE_DATA`` has the real populations. Results go to ``docs/benchmarks/replication_*.csv``; an interrupted run
 continues. ``--quick`` runs a few settings and prints only.
@@ -32,21 +33,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from joblib import cpu_count
 from scipy.stats import wilcoxon
 from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
-from _machine import ROOT, usable_cores
+from _machine import ROOT
 from _marked_page import write_parts
 from allegiance import AffinityScorer, trust
 from allegiance.anndata import Leiden
 from allegiance.calibration import Calibration, matches, replicate, wilson
-from quality._cell import measures
+from quality._case import Case
 from quality._clusterers import CLUSTERERS as STUDY
 from quality._datasets import UnavailableError, all_sets
-from quality._misassigned import by_majority, by_matching
+from quality._misassigned import by_majority, by_matching, measures
 from quality._peers import PEER_SCORES
 from quality._replicates import (
     CLUSTERERS,
@@ -55,19 +57,21 @@ from quality._replicates import (
     correlated,
     data_folder,
     fit_labels,
+    place,
     populations,
     setting,
     settings,
 )
+from quality._scores import all_scores
 
 AUDITS = (20, 50, 100)
 AUDIT_DRAWS = 1000
-ORDER_SEEDS = 2
+SCORE_SEEDS, ORDER_SEEDS = 5, 2
 QUICK_SETS = ("iris", "blobs", "digits")
 QUICK_POPULATIONS = ("blobs, 8 in 10-D", "rings")
 MEASURES = ("auroc", "ap", "matched_auroc")
 SETTING = ("role", "family", "population", "clusterer")
-#: Scores of the study besides the peers, with their names in the table.
+#: Other scores besides the peers, with their names in the table.
 OTHER_SCORES = {
     "own affinity + closeness": "own affinity + closeness",
     "confidence euclidean": "largest Euclidean affinity (the paper)",
@@ -239,22 +243,14 @@ def measure_large(key: Key, quick: bool) -> Iterator[Row]:
     _, labels = fit_labels(clusterer, X, 0)
     shares = []
     for number in range(1, 5):
-        fitted, codes = fit_labels(clusterer, draw(np.random.default_rng([7, number]), n), number)
-        placed = fitted.predict(X) if hasattr(fitted, "predict") else codes[_nearest(key[0], n, number, X)]
-        shares.append(matches(labels, placed).mean())
+        other = draw(np.random.default_rng([7, number]), n)
+        shares.append(matches(labels, place(*fit_labels(clusterer, other, number), other, X)).mean())
     started = time.process_time()
     result = trust(X, labels, clusterer=clusterer, n_jobs=1)
     low, high = result.replication_interval
     covered = np.mean([low - 1e-9 <= share <= high + 1e-9 for share in shares])
     yield {"rows": n, "truth": np.mean(shares), "replication": result.replication, "low": low, "high": high,
            "covered": covered, "seconds": time.process_time() - started}  # fmt: skip
-
-
-def _nearest(name: str, n: int, number: int, X: Floats) -> Any:
-    from sklearn.neighbors import NearestNeighbors
-
-    other = LARGE[name][0](np.random.default_rng([7, number]), n)
-    return NearestNeighbors(n_neighbors=1).fit(other).kneighbors(X, return_distance=False)[:, 0]
 
 
 def plain_table(rows: pd.DataFrame) -> list[str]:
@@ -360,6 +356,30 @@ def audit_widths(rows: pd.DataFrame) -> list[str]:
     return lines
 
 
+# --- other scores ---------------------------------------------------------------------------------------------
+
+
+def score_jobs(quick: bool) -> list[Key]:
+    """Return set and seed."""
+    return [(name, seed) for seed in range(2 if quick else SCORE_SEEDS) for name in _sets(quick)]
+
+
+def measure_scores(key: Key, quick: bool) -> Iterator[Row]:
+    """Measure how well each score finds the wrong labels of each clustering of a draw."""
+    X, classes = _set(key[0]).draw(key[1])
+    shared: dict[str, Any] = {}
+    for name, clusterer in STUDY.items():
+        case = Case(X, int(classes.max()) + 1, key[1], clusterer, shared)
+        wrong, unmatched = by_majority(case.labels, classes), by_matching(case.labels, classes)
+        for score, values in all_scores(case).items():
+            yield {"clusterer": name, "score": score} | measures(values, wrong, unmatched)
+
+
+def score_table(rows: pd.DataFrame) -> list[str]:
+    """Return the means of each score over all clusterings."""
+    return _markdown(rows.groupby("score")[list(MEASURES)].mean(), "score")
+
+
 # --- review order ---------------------------------------------------------------------------------------------
 
 
@@ -370,7 +390,7 @@ def order_jobs(quick: bool) -> list[Key]:
 
 
 def measure_order(key: Key, quick: bool) -> Iterator[Row]:
-    """Measure how well the review order, and trust, find the labels that are wrong in a cell of the study."""
+    """Measure how well the review order, and trust, find the wrong labels of a clustering."""
     data = _set(key[0])
     X, classes = data.draw(key[2])
     labels = STUDY[key[1]](X, int(classes.max()) + 1, key[2]).labels
@@ -386,7 +406,7 @@ def measure_order(key: Key, quick: bool) -> Iterator[Row]:
 def order_table(rows: pd.DataFrame) -> list[str]:
     """Return means over sets, real and generated separately, and p values over sets against the review order."""
     cell = ["set", "clusterer", "seed"]
-    scores = pd.read_csv(ROOT / "docs" / "benchmarks" / "quality_scores.csv")
+    scores = pd.read_csv(ROOT / "docs" / "benchmarks" / "replication_scores.csv")
     rivals = [name for name in scores.score.unique() if name in (*PEER_SCORES, *OTHER_SCORES)]
     kinds = rows.drop_duplicates("set").set_index("set").kind.eq("generated")
     table: dict[str, list[str]] = {}
@@ -457,6 +477,7 @@ PARTS = {
     "large": Part(("setting",), large_jobs, measure_large, plain_table),
     "new": Part(("population", "clusterer"), new_jobs, measure_new, plain_table),
     "audit": Part(("set", "clusterer"), audit_jobs, measure_audit, audit_table),
+    "scores": Part(("set", "seed"), score_jobs, measure_scores, score_table),
     "order": Part(("set", "clusterer", "seed"), order_jobs, measure_order, order_table),
 }
 
@@ -500,7 +521,7 @@ def main() -> None:
     parser.add_argument("--tuning", action="store_true", help="the populations used for tuning, not the others")
     parser.add_argument("--matching", default="", help="only settings whose key contains this text")
     parser.add_argument("--every", type=int, default=1, help="every second, third, ... of the settings")
-    parser.add_argument("--processes", type=int, default=usable_cores(), help="default: all cores")
+    parser.add_argument("--processes", type=int, default=cpu_count(), help="default: all cores")
     options = parser.parse_args()
     folder = ROOT / "benchmarks" / "results" if options.quick else ROOT / "docs" / "benchmarks"
     for name, part in PARTS.items():

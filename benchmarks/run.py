@@ -17,7 +17,7 @@ from _marked_page import write_parts
 from _report import Row, page_table, save, table
 
 #: The cheap ones, which noise disturbs most, come first. Each module has a function ``run(quick) -> list[Row]``.
-BENCHMARKS = ("cold_start", "speed", "real_data", "report_page")
+BENCHMARKS = ("cold_start", "speed", "real_data")
 #: Those with a part in ``docs/benchmarks.md``.
 ON_PAGE = ("speed", "real_data")
 

@@ -6,12 +6,11 @@ import contextlib
 import csv
 import json
 import os
-import queue
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -103,66 +102,49 @@ def measure(task: Task, scene: Scene, limit: float) -> list[Measurement]:
     """Run a task in a process of its own, and stop it when a stage takes longer than allowed."""
     command = [sys.executable, "-m", "peers._measure", task.name, *map(str, scene)]
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            command, cwd=_BENCHMARKS, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
-        )
-        try:
-            measurements = _listen(process, task, scene, limit)
-        finally:
-            _stop(process)
+        # Without a buffer, so that a message that was not read yet is seen by ``select``.
+        with subprocess.Popen(
+            command, cwd=_BENCHMARKS, stdout=subprocess.PIPE, stderr=errors, bufsize=0, start_new_session=True
+        ) as process:
+            try:
+                measurements = _listen(process, task, scene, limit)
+            finally:
+                _stop(process)
         if any(m.outcome == "failed" for m in measurements):
             errors.seek(0)
             print(errors.read()[-2000:], file=sys.stderr)
     return measurements
 
 
-def _listen(process: subprocess.Popen[str], task: Task, scene: Scene, limit: float) -> list[Measurement]:
-    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+def _listen(process: subprocess.Popen[bytes], task: Task, scene: Scene, limit: float) -> list[Measurement]:
     assert process.stdout is not None
-    threading.Thread(target=_forward, args=(process.stdout, lines), daemon=True).start()
     outcomes: dict[str, dict[str, Any]] = {stage.name: {"outcome": "unreached"} for stage in task.stages}
     for stage in task.stages:
-        begun = _next(lines, _PREPARATION)
+        begun = _next(process.stdout, _PREPARATION)
         # The limit counts the first turn; the others are short.
-        ended = _next(lines, limit + 3.0) if isinstance(begun, dict) else begun
+        ended = _next(process.stdout, limit + 3.0) if isinstance(begun, dict) else begun
         outcome = ended if isinstance(ended, dict) else {"outcome": ended}
         if outcome.get("seconds", 0.0) > limit:
             outcome = {"outcome": "time"}
         outcomes[stage.name] = outcome
         if outcome["outcome"] != "done":
             break
+    unknown: dict[str, Any] = {"seconds": float("nan"), "turns": 0, "megabytes": float("nan")}
     return [
-        Measurement(
-            task.name,
-            name,
-            scene,
-            outcome["outcome"],
-            outcome.get("seconds", float("nan")),
-            outcome.get("turns", 0),
-            outcome.get("megabytes", float("nan")),
-            limit,
-        )
+        Measurement(task.name, scene=scene, limit=limit, **unknown | outcome | {"stage": name})
         for name, outcome in outcomes.items()
     ]
 
 
-def _forward(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
-    with stream:
-        for line in stream:
-            lines.put(line)
-    lines.put(None)
-
-
-def _next(lines: queue.SimpleQueue[str | None], seconds: float) -> dict[str, Any] | str:
+def _next(messages: IO[bytes], seconds: float) -> dict[str, Any] | str:
     """Return the next message of the process, or why there is none."""
-    try:
-        line = lines.get(timeout=seconds)
-    except queue.Empty:
+    if not select.select([messages], [], [], seconds)[0]:
         return "time"
-    return "failed" if line is None else json.loads(line)
+    line = messages.readline()
+    return json.loads(line) if line else "failed"
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the process and those it started: they are its own session."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ from ._campaign import Known, Measurement, read
 from ._tasks import CENTER, SCENES, SIZES, TASKS, Scene, Task, task_named
 
 _OURS = "within"
-_COLORS = {"within": "#d95f02", "affinity": "#b2182b", "trust": "#7570b3"}
+_COLORS = {"within": "#d95f02", "affinity": "#b2182b"}
 
 
 def write_page(path: Path, about: Path, docs: Path | None) -> str:
@@ -57,12 +57,8 @@ def _memory(known: Known, scenes: Sequence[Scene]) -> str:
     rows = []
     for task in TASKS:
         for stage in task.stages:
-            cells = []
-            for scene in scenes:
-                measurement = known.find(task.name, stage.name, scene)
-                cells.append(
-                    f"{measurement.megabytes:,.0f}" if measurement is not None and measurement.outcome == "done" else ""
-                )
+            measurements = [known.find(task.name, stage.name, scene) for scene in scenes]
+            cells = [f"{m.megabytes:,.0f}" if m is not None and m.outcome == "done" else "" for m in measurements]
             rows.append([f"{task.title}, {stage.name}", *cells])
     return markdown_table(["MB", *map(_scene_title, scenes)], [row for row in rows if any(row[1:])])
 

@@ -95,12 +95,6 @@ def _affinity(influence: str) -> Callable[[Job], Any]:
     return score
 
 
-def _trust(job: Job) -> Any:
-    from allegiance import trust
-
-    return trust(job.X, job.labels).trust
-
-
 def _silhouette(job: Job) -> Any:
     from sklearn.metrics import silhouette_samples
 
@@ -229,7 +223,6 @@ def _of_a_model(name: str, title: str, *stages: Stage) -> Task:
 TASKS = (
     _of_a_clustering("within", "affinity (default)", _affinity("within")),
     _of_a_clustering("affinity", 'affinity, "euclidean"', _affinity("euclidean")),
-    _of_a_clustering("trust", "trust, 20 subsamples", _trust),
     Task("k-means", "KMeans (the clustering itself)", (Stage("fit", _k_means),)),
     _of_a_clustering("silhouette", "silhouette_samples", _silhouette),
     _of_a_model(

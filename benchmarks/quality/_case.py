@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from ._clusterers import Clustering, Floats, Ints, cluster_means, distances
+from ._clusterers import Clustering, Floats, Ints, cluster_means
 
 T = TypeVar("T")
 #: How often the data are clustered again by stability scores.
@@ -51,7 +52,7 @@ class Case:
     @cached_property
     def distances(self) -> Floats:
         """(n, k) distances to the means."""
-        return distances(self.X, self.centers)
+        return cdist(self.X, self.centers)
 
     @cached_property
     def bootstraps(self) -> Ints:

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.mixture import GaussianMixture
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -27,26 +30,20 @@ class Clustering(NamedTuple):
 
 
 def k_means(X: Floats, k: int, seed: int) -> Clustering:
-    from sklearn.cluster import KMeans
-
     model = KMeans(k, random_state=seed).fit(X)
     return _consecutive(model.labels_, model.predict, model)
 
 
 def gaussian_mixture(X: Floats, k: int, seed: int) -> Clustering:
-    from sklearn.mixture import GaussianMixture
-
     model = GaussianMixture(k, random_state=seed).fit(X)
     return _consecutive(model.predict(X), model.predict, model)
 
 
 def ward(X: Floats, k: int, seed: int) -> Clustering:
     """Cluster by Ward's linkage, which needs no seed."""
-    from sklearn.cluster import AgglomerativeClustering
-
     model = AgglomerativeClustering(k).fit(X)
     means = cluster_means(X, model.labels_)
-    return _consecutive(model.labels_, lambda rows: distances(rows, means).argmin(axis=1), model)
+    return _consecutive(model.labels_, lambda rows: cdist(rows, means).argmin(axis=1), model)
 
 
 CLUSTERERS = {"k-means": k_means, "mixture": gaussian_mixture, "ward": ward}
@@ -55,13 +52,6 @@ CLUSTERERS = {"k-means": k_means, "mixture": gaussian_mixture, "ward": ward}
 def cluster_means(X: Floats, labels: Ints) -> Floats:
     """Return the mean of every cluster, (k, d)."""
     return np.stack([X[labels == i].mean(axis=0) for i in range(int(labels.max()) + 1)])
-
-
-def distances(X: Floats, centers: Floats) -> Floats:
-    """Return the distance of every row to every center, (n, k)."""
-    from scipy.spatial.distance import cdist
-
-    return cdist(X, centers)
 
 
 def _consecutive(labels: Ints, predict: Callable[[Floats], Ints], model: object) -> Clustering:

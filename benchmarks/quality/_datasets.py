@@ -11,7 +11,6 @@ Decided once for all of them:
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,6 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.spatial.distance import pdist
+from sklearn import datasets
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+from reproduction.datasets import load_mnist_test, load_soybean
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -44,7 +50,7 @@ class LabeledSet:
 
     name: str
     kind: str
-    """"real" for those of the study itself, "table" for those of the folder, or "generated"."""
+    """"real" for those of the project itself, "table" for those of the folder, or "generated"."""
     draw: Callable[[int], Sample]
 
 
@@ -53,7 +59,7 @@ class UnavailableError(Exception):
 
 
 def all_sets(folder: Path | None = None) -> list[LabeledSet]:
-    """Return every data set of the study, and those of the folder: files NAME.csv with the class in the last column."""
+    """Return all data sets of the project, and of the folder: files NAME.csv with the class in the last column."""
     own = [] if folder is None else [_from_csv(path) for path in sorted(folder.glob("*.csv"))]
     return [*_real_sets(), *_generated_sets(), *own]
 
@@ -76,18 +82,13 @@ def _real_sets() -> list[LabeledSet]:
 
 
 def _scikit_learn(name: str) -> tuple[Floats, Sequence[object]]:
-    from sklearn import datasets
-
     return getattr(datasets, f"load_{name}")(return_X_y=True)
 
 
 def _ours(name: str) -> tuple[Floats, Sequence[object]]:
     """Read one of the sets that are not part of the project: see ``reproduction.datasets``."""
-    from reproduction import datasets
-
-    loader = {"mnist": "load_mnist_test", "soybean": "load_soybean"}[name]
     try:
-        dataset = getattr(datasets, loader)()
+        dataset = {"mnist": load_mnist_test, "soybean": load_soybean}[name]()
     except FileNotFoundError as error:
         raise UnavailableError(f"{name}: {error}") from error
     return np.asarray(dataset.X, float), dataset.reference.tolist()
@@ -99,19 +100,10 @@ def _from_csv(path: Path) -> LabeledSet:
 
 def _read_csv(path: Path) -> tuple[Floats, Sequence[object]]:
     """Read numbers with the class last; a first row that holds no numbers is a header."""
-    with path.open(newline="") as file:
-        rows = [row for row in csv.reader(file) if row]
-    if not _numeric(rows[0][:-1]):
-        rows = rows[1:]
-    return np.array([row[:-1] for row in rows], float), [row[-1] for row in rows]
-
-
-def _numeric(cells: Sequence[str]) -> bool:
-    try:
-        [float(cell) for cell in cells]
-    except ValueError:
-        return False
-    return True
+    frame = pd.read_csv(path, header=None, dtype=str)
+    if pd.to_numeric(frame.iloc[0, :-1], errors="coerce").isna().any():
+        frame = frame[1:]
+    return frame.iloc[:, :-1].to_numpy(float), frame.iloc[:, -1].tolist()
 
 
 def _draw_rows(load: Callable[[], tuple[Floats, Sequence[object]]], seed: int, *, scaled: bool) -> Sample:
@@ -125,9 +117,6 @@ def _draw_rows(load: Callable[[], tuple[Floats, Sequence[object]]], seed: int, *
 
 
 def _prepared(X: Floats, scaled: bool) -> Floats:
-    from sklearn.decomposition import PCA
-    from sklearn.preprocessing import StandardScaler
-
     X = X[:, X.std(axis=0) > 0]
     if scaled:
         X = StandardScaler().fit_transform(X)
@@ -179,16 +168,13 @@ def blobs(
     the smallest; ``stretch`` the longest axis of a cluster over its shortest, in ``common`` or each cluster its own;
     ``spread`` the widest cluster over the narrowest.
     """
-    from scipy.spatial.distance import pdist
-    from sklearn.datasets import make_blobs
-
     rng = np.random.default_rng(seed)
     centers = rng.normal(size=(k, d))
     centers *= separation / pdist(centers).min()
     shares = np.geomspace(1.0, imbalance, k)
     sizes = np.maximum(np.round(max(600, 50 * k) * shares / shares.sum()), 2).astype(int)
     deviations = rng.permutation(np.geomspace(spread**-0.5, spread**0.5, k))
-    noise, classes = make_blobs(sizes.tolist(), centers=np.zeros((k, d)), cluster_std=1.0, random_state=seed)
+    noise, classes = datasets.make_blobs(sizes.tolist(), centers=np.zeros((k, d)), cluster_std=1.0, random_state=seed)
     noise *= deviations[classes][:, None]
     maps = [_stretching(rng, d, stretch) for _ in range(k)]
     for c in range(k):
@@ -203,17 +189,13 @@ def _stretching(rng: np.random.Generator, d: int, ratio: float) -> Floats:
 
 
 def _moons(seed: int) -> Sample:
-    from sklearn.datasets import make_moons
-
-    X, classes = make_moons(600, noise=0.15, random_state=seed)
+    X, classes = datasets.make_moons(600, noise=0.15, random_state=seed)
     return Sample(X, classes.astype(np.intp))
 
 
 def _classification(seed: int) -> Sample:
     """Draw three classes in ten columns, of which four tell them apart and three repeat what those say."""
-    from sklearn.datasets import make_classification
-
-    X, classes = make_classification(
+    X, classes = datasets.make_classification(
         600, 10, n_informative=4, n_redundant=3, n_classes=3, n_clusters_per_class=1, class_sep=1.5, random_state=seed
     )
     return Sample(X, classes.astype(np.intp))

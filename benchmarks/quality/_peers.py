@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.metrics import silhouette_samples
+from sklearn.mixture import GaussianMixture
 
 from ._case import Case
 from ._clusterers import Floats
@@ -15,8 +17,6 @@ from ._resampling import bootstrap_agreement, bootstrap_stability, item_consensu
 
 
 def silhouette(case: Case) -> Floats:
-    from sklearn.metrics import silhouette_samples
-
     return silhouette_samples(case.X, case.labels)
 
 
@@ -49,8 +49,6 @@ def fuzzy_membership(case: Case) -> Floats:
 
 def mixture_posterior(case: Case) -> Floats:
     """Return the posterior of the judged mixture; for another clustering, of one fitted from its clusters' means."""
-    from sklearn.mixture import GaussianMixture
-
     model = case.clustering.model
     if isinstance(model, GaussianMixture):
         return model.predict_proba(case.X).max(axis=1)
@@ -59,13 +57,30 @@ def mixture_posterior(case: Case) -> Floats:
 
 
 def hdbscan_membership(case: Case) -> Floats:
-    """Return the largest membership. HDBSCAN finds clusters of its own, so there is no own cluster to read it at."""
-    return case.once("hdbscan", lambda: _hdbscan(case.X))
+    """Return the largest membership (n,), 0 where HDBSCAN finds no cluster or divides zero by zero.
+
+    HDBSCAN finds clusters of its own, so there is no own cluster to read it at.
+    """
+    import hdbscan
+
+    def compute() -> Floats:
+        model = hdbscan.HDBSCAN(prediction_data=True, core_dist_n_jobs=1).fit(case.X)
+        members = np.nan_to_num(hdbscan.all_points_membership_vectors(model))
+        return members.max(axis=1) if members.ndim == 2 else members
+
+    return case.once("hdbscan", compute)
 
 
 def cake_confidence(case: Case) -> Floats:
     """Return the confidence of CAKE: the package's k-means ensemble of 50 runs, its default formula."""
-    return case.once("cake", lambda: _cake(case))
+    from cake_ensemble import cake, kmeans_ensemble
+
+    def compute() -> Floats:
+        runs, _, _ = kmeans_ensemble(case.X, case.k, random_state=case.seed)
+        complete = [labels for labels in runs if np.unique(labels).size == case.k]  # the package refuses others
+        return cake(case.X, complete)[0]
+
+    return case.once("cake", compute)
 
 
 #: The peers of the comparison.
@@ -83,20 +98,3 @@ PEER_SCORES: dict[str, Callable[[Case], Floats]] = {
     "item consensus": item_consensus,
     "cake": cake_confidence,
 }
-
-
-def _hdbscan(X: Floats) -> Floats:
-    """Return the largest membership (n,), 0 where HDBSCAN finds no cluster or divides zero by zero."""
-    import hdbscan
-
-    model = hdbscan.HDBSCAN(prediction_data=True, core_dist_n_jobs=1).fit(X)
-    members = np.nan_to_num(hdbscan.all_points_membership_vectors(model))
-    return members.max(axis=1) if members.ndim == 2 else members
-
-
-def _cake(case: Case) -> Floats:
-    from cake_ensemble import cake, kmeans_ensemble
-
-    runs, _, _ = kmeans_ensemble(case.X, case.k, random_state=case.seed)
-    complete = [labels for labels in runs if np.unique(labels).size == case.k]  # the package refuses others
-    return cake(case.X, complete)[0]

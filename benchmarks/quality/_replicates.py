@@ -8,12 +8,11 @@ they do not depend on the estimator.
 
 from __future__ import annotations
 
-import gzip
 import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -31,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 
 from allegiance.anndata import Leiden
 from allegiance.calibration import matches
+from reproduction.datasets import load_mnist_test
 
 REPLICATES, ROWS = 12, 500
 #: Samples of each setting whose labels are compared with the twelve others.
@@ -181,9 +181,11 @@ def _air_quality(path: Path) -> Floats:
 
 
 def _mnist(path: Path) -> Floats:
-    with gzip.open(path) as file:
-        pixels = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784) / 255.0
-    return PCA(10, random_state=0).fit_transform(pixels)
+    return PCA(10, random_state=0).fit_transform(load_mnist_test().X / 255.0)
+
+
+def _arrays(path: Path) -> Floats:
+    return np.load(path)["X"].astype(np.float64)
 
 
 @cache
@@ -219,22 +221,16 @@ def populations() -> dict[str, Population]:
         "S-curve": generated("tuning", False, _seeded(make_s_curve, noise=0.05)),
     }
     if (folder := data_folder()) is not None:
-        for name in ("letter", "satimage", "segment"):
-            if (path := folder / "tables" / f"{name}.csv").exists():
-                result[name] = Population("tuning", "real", True, None, cache(lambda path=path: _csv(path)))
         for name, role, file, read in (
-            ("air quality", "tuning", "AirQualityUCI.csv", _air_quality),
-            ("bank customers, one-hot", "tuning", "bank-full.csv", _bank),
-            ("credit cards", "evaluation", "cc_general.csv", _numbers),
+            *((name, "tuning", f"tables/{name}.csv", _csv) for name in ("letter", "satimage", "segment")),
+            ("air quality", "tuning", "real/AirQualityUCI.csv", _air_quality),
+            ("bank customers, one-hot", "tuning", "real/bank-full.csv", _bank),
+            ("credit cards", "evaluation", "real/cc_general.csv", _numbers),
+            ("mnist", "tuning", "mnist/t10k-images-idx3-ubyte.gz", _mnist),
+            *((path.stem, "evaluation", path, _arrays) for path in sorted((folder / "populations").glob("*.npz"))),
         ):
-            if (path := folder / "real" / file).exists():
-                result[name] = Population(role, "real", True, None, cache(lambda path=path, read=read: read(path)))
-        if (path := folder / "mnist" / "t10k-images-idx3-ubyte.gz").exists():
-            result["mnist"] = Population("tuning", "real", True, None, cache(lambda path=path: _mnist(path)))
-        for path in sorted((folder / "populations").glob("*.npz")):
-            result[path.stem] = Population(
-                "evaluation", "real", True, None, cache(lambda path=path: np.load(path)["X"].astype(np.float64))
-            )
+            if (folder / file).exists():
+                result[name] = Population(role, "real", True, None, cache(partial(read, folder / file)))
     return result
 
 
@@ -331,14 +327,14 @@ def _measure(population: str, title: str, rows: int) -> list[Setting]:
         Setting(
             samples[i],
             fits[i][1],
-            np.array([_place(*fits[j], samples[j], samples[i]) for j in range(len(fits)) if j != i], dtype=np.int16),
+            np.array([place(*fits[j], samples[j], samples[i]) for j in range(len(fits)) if j != i], dtype=np.int16),
             clusterer,
         )
         for i in range(SAMPLES)
     ]
 
 
-def _place(fitted: Any, codes: Any, sample: Floats, X: Floats) -> Any:
+def place(fitted: Any, codes: Any, sample: Floats, X: Floats) -> Any:
     """Return the clusters of X (n,) by prediction, or those of the nearest rows of the sample."""
     return fitted.predict(X) if hasattr(fitted, "predict") else codes[pairwise_distances_argmin(X, sample)]
 

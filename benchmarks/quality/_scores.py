@@ -1,4 +1,4 @@
-"""All scores of the study: those of other packages, ingredients of ours, and the silhouette of whitened data.
+"""All scores that are compared: those of other packages, ingredients of ours, and the silhouette of whitened data.
 
 The review order and trust themselves are measured by ``replication.py --only order`` on the same clusterings.
 """

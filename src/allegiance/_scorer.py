@@ -443,17 +443,17 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         points; after :meth:`from_dict`, other clusterers are replaced by the nearest representative. ``labels_`` is
         left out.
         """
-        from .io.saved import encode_scorer
+        from .io.saved import scorer_state
 
         check_is_fitted(self)
-        return encode_scorer(self.get_params(deep=False) | {"verbose": bool(self.verbose)}, self.fitted_)
+        return scorer_state(self.get_params(deep=False) | {"verbose": bool(self.verbose)}, self.fitted_)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
         """Return the fitted scorer that :meth:`to_dict` described: it gives the same affinities to the last bit."""
-        from .io.saved import decode_scorer
+        from .io.saved import read_scorer_state
 
-        params, parts = decode_scorer(state)
+        params, parts = read_scorer_state(state)
         scorer = cls(**params)
         scorer._set_fitted(Fitted(specification=Specification.of(scorer), **parts))
         return scorer

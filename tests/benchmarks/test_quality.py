@@ -1,4 +1,4 @@
-"""Datasets, scores, and stored results of the quality study."""
+"""Labeled datasets, and the scores that are compared on them."""
 
 from itertools import permutations
 
@@ -8,10 +8,9 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 
 from quality._case import RUNS, Case
-from quality._cell import measured_cells
 from quality._clusterers import CLUSTERERS, Clustering, k_means
-from quality._datasets import MOST_COLUMNS, MOST_ROWS, LabeledSet, Sample, all_sets, blobs
-from quality._misassigned import by_majority, by_matching
+from quality._datasets import MOST_COLUMNS, MOST_ROWS, all_sets, blobs
+from quality._misassigned import by_majority, by_matching, measures
 from quality._resampling import (
     bootstrap_agreement,
     bootstrap_stability,
@@ -20,7 +19,6 @@ from quality._resampling import (
     prediction_strength,
 )
 from quality._scores import SCORES, all_scores, whitened
-from study import KEY, write_rows
 
 
 def set_named(name, folder=None):
@@ -204,24 +202,6 @@ def test_every_score_is_computed_for_every_clusterer(rng, clusterer):
     assert set(all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared))) == set(SCORES)
 
 
-def test_rows_that_are_not_measured_again_are_kept(tmp_path):
-    def row(seed, auroc):
-        return {"set": "iris", "clusterer": "ward", "seed": seed, "auroc": auroc}
-
-    path = tmp_path / "cells.csv"
-    write_rows(path, KEY, [row(2, 0.5), row(0, 0.5)], fresh=False)
-    write_rows(path, KEY, [row(1, 0.75), row(2, 0.75)], fresh=False)
-    assert path.read_text().splitlines()[1:] == ["iris,ward,0,0.5000", "iris,ward,1,0.7500", "iris,ward,2,0.7500"]
-    write_rows(path, KEY, [row(3, 0.5)], fresh=True)
-    assert len(path.read_text().splitlines()) == 2
-
-
 def test_a_clustering_without_mistakes_has_nothing_to_find(rng):
-    for library in ("skfuzzy", "hdbscan", "cake_ensemble"):
-        pytest.importorskip(library)
-    X = np.repeat([[0.0, 0.0], [90.0, 0.0]], 20, axis=0) + rng.normal(size=(40, 2))
-    easy = LabeledSet("easy", "generated", lambda seed: Sample(X, np.arange(40) // 20))
-    (cell,) = measured_cells(easy, 0, ["k-means"])
-    assert cell.about["wrong"] == 0.0
-    assert cell.about["rows"] == 40
-    assert np.isnan(cell.scores[0]["auroc"])
+    wrong = np.zeros(40, dtype=bool)
+    assert np.isnan(measures(rng.random(40), wrong, wrong)["auroc"])

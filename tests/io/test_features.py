@@ -16,11 +16,10 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from allegiance.io import TableError
+from allegiance.io import FeaturePlan, TableError, propose
 from allegiance.io.batches import Rows
-from allegiance.io.features import FeaturePlan, propose
 from allegiance.io.tables import open_table
-from allegiance.io.values import label_values
+from allegiance.io.values import read_labels
 from tables import read_exactly
 
 TEXT = "id,x,y,colour,day\n1,1.5,1,red,2024-01-01\n2,,3,blue,2024-01-02\n3,2.5,,red,2024-01-03\n4,4.5,5,,2024-01-04\n"
@@ -302,20 +301,20 @@ DAY = datetime.date(2024, 1, 2)
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
 def test_labels_of_every_type(values, expected):
-    whole, present = label_values(values, "kind", "t")
+    whole, present = read_labels(values, "kind", "t")
     assert (whole.tolist(), present.tolist()) == (expected, [True, True])
-    one_by_one = [label_values(values.slice(i, 1), "kind", "t")[0] for i in range(2)]
+    one_by_one = [read_labels(values.slice(i, 1), "kind", "t")[0] for i in range(2)]
     assert [part.tolist()[0] for part in one_by_one] == expected
     assert {part.dtype for part in one_by_one} == {whole.dtype}
-    assert label_values(pa.chunked_array([values, values]), "kind", "t")[0].tolist() == expected * 2
+    assert read_labels(pa.chunked_array([values, values]), "kind", "t")[0].tolist() == expected * 2
     gaps = pa.concat_arrays([values, pa.nulls(1, values.type)])
-    assert label_values(gaps, "kind", "t")[1].tolist() == [True, True, False]
+    assert read_labels(gaps, "kind", "t")[1].tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(("value", "message"), [(["a", "a\0"], "NUL"), ([[1]], "list<"), ([b"\xff"], "binary")])
 def test_labels_that_cannot_be_kept_apart_or_compared_are_refused(value, message):
     with pytest.raises(TableError, match=message):
-        label_values(pa.array(value), "kind", "t")
+        read_labels(pa.array(value), "kind", "t")
 
 
 def test_declared_words_are_missing_categories_too(tmp_path):

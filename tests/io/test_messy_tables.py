@@ -8,8 +8,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from allegiance.io import TableError
-from allegiance.io.features import propose
+from allegiance.io import TableError, propose
 from allegiance.io.tables import open_table
 
 ROWS = 40

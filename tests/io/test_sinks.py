@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allegiance.io import TableError
-from allegiance.io.sinks import Percent, open_sink, write_table
+from allegiance.io.sinks import open_sink, write_table
 from allegiance.io.tables import open_table
+from allegiance.io.workbooks import Percent
 
 TABLE = pa.table(
     {"id": ["a", 'b,"c"', "d\ne", None], "x": [1.0, 0.1, None, 1e300], "stable": [True, False, None, True]}
@@ -216,7 +217,7 @@ def test_workbooks_hold_no_formulas_and_may_have_a_summary(tmp_path):
 
 
 def test_a_sheet_that_is_full_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("allegiance.io.sinks._SHEET_ROWS", 4)
+    monkeypatch.setattr("allegiance.io.workbooks._SHEET_ROWS", 4)
     with pytest.raises(TableError, match="at most 3 rows"):
         write_table(tmp_path / "table.xlsx", TABLE)
     assert os.listdir(tmp_path) == []

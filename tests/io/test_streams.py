@@ -394,6 +394,14 @@ def test_long_files_give_several_parts(scorer, table, tmp_path, monkeypatch):
     assert [name for _, ids in sorted(rows.items()) for name in ids] == [f"p{i:05d}" for i in range(N)]
 
 
+def test_partitions_do_not_need_a_writable_current_folder(scorer, table, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    access, here = os.access, os.getcwd()
+    monkeypatch.setattr(os, "access", lambda path, mode: os.fspath(path) != here and access(path, mode))
+    assert score_stream(table, scorer, f"{tmp_path / 'out'}/").rows == N
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit on open files")
 def test_a_folder_may_have_more_files_than_a_process_may_open(scorer, data, tmp_path):
     import resource

@@ -13,8 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from allegiance.io import TableError
-from allegiance.io.features import propose
+from allegiance.io import TableError, propose
 from allegiance.io.tables import open_table
 
 N = 120

@@ -26,9 +26,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io import TableError
+from allegiance.io import TableError, propose
 from allegiance.io.batches import Rows
-from allegiance.io.features import propose
 from allegiance.io.sinks import write_table
 from allegiance.io.tables import BATCH_ROWS, open_table
 

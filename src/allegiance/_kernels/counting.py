@@ -15,7 +15,7 @@ _GROUP = 2**13
 
 @jit(fuse=True, reorder=True)
 def project_rows(X: FloatArray, shift: FloatArray, axes: FloatArray, out: FloatArray, norms: FloatArray) -> None:
-    """Write ``(X - shift) @ axes.T`` to ``out`` and the squared norm of each shifted row to ``norms``.
+    """Kernel that projects rows: write ``(X - shift) @ axes.T`` to ``out``, squared norms of shifted rows to ``norms``.
 
     A matrix product from BLAS would give a row different last bits depending on how many rows surround it; here every
     row is summed in the same way. ``X`` is (n, d), ``axes`` (r, d), ``out`` (n, r), ``norms`` (n,).
@@ -46,7 +46,7 @@ def project_rows(X: FloatArray, shift: FloatArray, axes: FloatArray, out: FloatA
 def own_and_other_squares(
     positions: FloatArray, columns: FloatArray, codes: AnyArray, own: FloatArray, other: FloatArray
 ) -> None:
-    """Write the squared distance of each position (n, r) from its own site, and from the nearest other one.
+    """Kernel that writes the squared distance of each position (n, r) from its own site, and from the nearest other.
 
     ``columns`` is (r, k), the sites coordinate after coordinate; ``codes`` (n,) int64 are the numbers of the own sites,
     negative for none, where ``own`` becomes the same as ``other``, both (n,).
@@ -261,7 +261,7 @@ def weighted_shares(
     totals: FloatArray,
     worst: FloatArray,
 ) -> None:
-    """Write shares and their standard errors for ``rows``, from counts in clusters of samples.
+    """Kernel that turns counts of stolen samples, in clusters, into shares and their standard errors for ``rows``.
 
     Of the counts h_i of a query in a cluster, and their sum h, ``sums`` holds the sum over clusters of h_i, ``squares``
     of h_i^2 and ``products`` of h_i h. The variance is that between clusters, (h_i - share h)^2, or that of independent

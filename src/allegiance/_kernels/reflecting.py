@@ -31,10 +31,12 @@ GROUPS, LANES = 32, 16
 SIGNS = 2 * GROUPS
 SIZE = SIGNS * LANES
 _HALF = GROUPS // 2
+#: The same without a sign: indices need no test whether they are negative.
+_LANES, _SIZE = np.uint64(LANES), np.uint64(SIZE)
 #: Margins below so many times what rounding may change are computed in double precision.
 _EXACT_BELOW = 64.0
 #: Coordinates of the base samples that all queries of a site pass before the next ones come: they stay in a cache.
-_NEAR = 2**13
+_NEAR = 2**14
 
 _INDEX = ir.IntType(64)
 _FLOATS = ir.VectorType(ir.FloatType(), VECTOR)
@@ -107,7 +109,7 @@ def write_reflected(call: Call) -> None:
     _for_signs(call, use)
 
 
-@vector_intrinsic(**_FUNCTION, margins=types.float32, bits=types.uint64)
+@vector_intrinsic(**_FUNCTION, margins=types.float32, bits=types.int64)
 def compare_reflected(call: Call) -> None:
     """Set the bits of the samples of a block where the value of one function is not below ``margins`` (SIZE,)."""
     builder, margins, bits = call.builder, call.pointer("margins"), call.pointer("bits")
@@ -147,7 +149,7 @@ def own_samples(
     highest: AnyArray,
     owner: AnyArray,
 ) -> None:
-    """Write the owner of each sample, and its value -f_i, to ``owner`` int32 and ``highest`` (number of blocks, SIZE).
+    """Write owner and value -f_i of each reflected sample to ``owner`` int32 and ``highest`` (number of blocks, SIZE).
 
     ``slopes`` (k, width) and ``constants`` (k,) are those of the functions -f_i in single precision. Where two of them
     are as ``close`` as rounding, double precision decides.
@@ -257,12 +259,14 @@ def count_reflected(
         (n, k) int64.
     """
     r, k, width = site_a.shape[1], site_a.shape[0], slopes.shape[1]
+    n_sites = np.uint64(k)
     near = max(_NEAR // (width * LANES), 1)
     margins = np.empty((near, SIZE), np.float32)
-    bits = np.empty(SIZE // 64, np.uint64)
-    hits = np.empty(SIZE, np.int64)
-    in_cluster = np.zeros(LANES, np.int64)
-    alike = np.zeros((LANES, k), np.uint8)
+    bits = np.empty((near, SIZE // 64), np.int64)
+    hits, clusters, owners = np.empty((3, near * SIZE), np.uint64)
+    places = np.empty(bits.size, np.uint64)
+    in_cluster = np.zeros(near * LANES, np.int64)
+    alike = np.zeros(near * LANES * k, np.uint8)
     longest = 0
     for p in range(sites.shape[0]):
         longest = max(longest, firsts[p + 1] - firsts[p])
@@ -283,29 +287,52 @@ def count_reflected(
                     blocks, b, site, site_a, site_b, slopes, constants, _EXACT_BELOW * close, highest[b], owner[b],
                     margins[b - group],
                 )  # fmt: skip
+            near_owner = owner[group:stop].ravel()
             for j in range(n):
                 x = rows[firsts[p] + j]
                 for b in range(group, stop):
-                    compare_reflected(own_constants, own_slopes, j, blocks, b, margins[b - group], bits)
-                    n_hits = 0
-                    for w in range(SIZE // 64):
-                        word = bits[w]
-                        while word != 0:
-                            hits[n_hits] = w * 64 + lowest_bit(np.int64(word))
-                            n_hits += 1
-                            word &= word - np.uint64(1)
-                    for t in range(n_hits):
-                        lane, i = hits[t] % LANES, owner[b, hits[t]]
-                        sums[x, i] += 1
-                        squares[x, i] += 2 * alike[lane, i] + 1
-                        alike[lane, i] += 1
-                        in_cluster[lane] += 1
-                    for t in range(n_hits):
-                        lane, i = hits[t] % LANES, owner[b, hits[t]]
-                        products[x, i] += in_cluster[lane]
-                        alike[lane, i] = 0
-                    for t in range(n_hits):
-                        in_cluster[hits[t] % LANES] = 0
+                    compare_reflected(own_constants, own_slopes, j, blocks, b, margins[b - group], bits[b - group])
+                n_hits = _list_hits(bits[: stop - group].ravel(), places, hits)
+                for t in range(n_hits):
+                    clusters[t] = hits[t] // _SIZE * _LANES + hits[t] % _LANES
+                    in_cluster[clusters[t]] += 1
+                    owners[t] = near_owner[hits[t]]
+                for t in range(n_hits):
+                    cluster, i = clusters[t], owners[t]
+                    before = np.int64(alike[cluster * n_sites + i])
+                    alike[cluster * n_sites + i] = before + 1
+                    sums[x, i] += 1
+                    squares[x, i] += 2 * before + 1
+                    products[x, i] += in_cluster[cluster]
+                for t in range(n_hits):
+                    alike[clusters[t] * n_sites + owners[t]] = 0
+                    in_cluster[clusters[t]] = 0
+
+
+@jit()
+def _list_hits(words: AnyArray, places: AnyArray, hits: AnyArray) -> int:
+    """Write the places of the bits that are set in ``words`` to ``hits``, clear them, and return their number.
+
+    Most words are empty and few have two bits: the processor would guess branches on them wrong.
+    """
+    n = 0
+    for w in range(words.size):
+        places[n] = w
+        n += words[w] != 0
+    n_hits = 0
+    while n > 0:
+        rest = 0
+        for t in range(n):
+            place = places[t]
+            word = words[place]
+            hits[n_hits + t] = place * np.uint64(64) + np.uint64(lowest_bit(word))
+            word &= word - 1
+            words[place] = word
+            places[rest] = place
+            rest += word != 0
+        n_hits += n
+        n = rest
+    return n_hits
 
 
 def empty_blocks(n: int, r: int) -> AnyArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -80,10 +81,13 @@ class NullData:
 
     def draw(self, m: int, rng: np.random.Generator) -> FloatArray:
         """Draw rows (m, d)."""
-        n, d = self._margins.shape
+        n = len(self._margins)
         uniform = ndtr(rng.normal(size=(m, self._root.shape[0])) @ self._root)
-        at = (np.arange(n) + 0.5) / n
-        return np.column_stack([np.interp(uniform[:, j], at, self._margins[:, j]) for j in range(d)])
+        # Values between those at the ranks 0.5, 1.5, ... of n.
+        rank = np.clip(uniform * n - 0.5, 0.0, n - 1.0)
+        below = rank.astype(np.intp)
+        low, high = (np.take_along_axis(self._margins, np.minimum(below + i, n - 1), axis=0) for i in range(2))
+        return low + (rank - below) * (high - low)
 
 
 def _unimodal_margin(x: FloatArray) -> FloatArray:
@@ -104,18 +108,19 @@ def _unimodal_margin(x: FloatArray) -> FloatArray:
     bins_per_unit = n_bins / (high - low)
     spread = min(deviation, float(np.subtract(*np.quantile(ordered, [0.75, 0.25]))) / 1.34) or deviation
 
-    def is_unimodal(bandwidth: float) -> bool:
-        sigma = bandwidth * bins_per_unit
+    # The first one is too narrow to change the margin.
+    bandwidths = 0.2 * spread * 1.1 ** np.arange(64)
+
+    def is_unimodal(i: int) -> bool:
+        sigma = bandwidths[i] * bins_per_unit
         smooth = gaussian_filter1d(density, sigma, mode="nearest", truncate=5.0)
         # A valley counts if it lies below the peaks on both sides by more than the noise of the smoothed counts.
         peaks = np.minimum(np.maximum.accumulate(smooth), np.maximum.accumulate(smooth[::-1])[::-1])
         return bool((peaks - smooth <= _VALLEY * np.sqrt(peaks / (2.0 * np.sqrt(np.pi) * sigma))).all())
 
-    bandwidth = 0.2 * spread  # too narrow to change the margin
-    if is_unimodal(bandwidth):
+    if is_unimodal(0):
         return ordered
-    while not is_unimodal(bandwidth):
-        bandwidth *= 1.1
+    bandwidth = bandwidths[bisect_left(range(len(bandwidths) - 1), True, key=is_unimodal)]
     smooth = np.sort(ordered + bandwidth * ndtri((np.argsort(stream(x.size).random(x.size)) + 0.5) / x.size))
     smooth = (smooth - smooth.mean()) * (deviation / smooth.std()) + x.mean()
     return smooth if ordered[0] < 0.0 else np.sort(np.abs(smooth))

@@ -111,7 +111,7 @@ def find_readable(run: Run) -> tuple[tuple[str, ...], dict[str, str]]:
     A fit, and any text, is read completely before it is scored, so these files are read here. Other damage is found
     while the files are scored.
     """
-    from allegiance.io.tables import locate_files
+    from allegiance.io.files import locate_files
 
     files = [file for name in run.data for file in locate_files(name)]
     damaged: dict[str, str] = {}
@@ -310,9 +310,9 @@ def scorer_for(run: Run, plan: FeaturePlan, points: Points) -> AffinityScorer:
     own = import_clusterer(trust.clusterer) if trust.clusterer else None
     if own is None and trust.algorithm is None and run.features.labels and is_cells(run.data):
         from allegiance.anndata import recorded_clusterer
-        from allegiance.io.formats import read_cells
+        from allegiance.io.formats import read_h5ad
 
-        own = recorded_clusterer(read_cells(run.data[0], backed="r"), run.features.labels)
+        own = recorded_clusterer(read_h5ad(run.data[0], backed="r"), run.features.labels)
     estimator = None
     if makes:
         estimator = own if own is not None else make_clusterer(trust.algorithm or "kmeans", trust.clusters, trust.seed)

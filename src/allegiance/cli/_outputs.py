@@ -230,9 +230,9 @@ def write_cells(path: str, run: Run, result: AffinityResult) -> None:
     """Write the input .h5ad file with the scores, as ``allegiance.anndata.trust`` writes them."""
     from allegiance.anndata import write_result
     from allegiance.io.files import replacing
-    from allegiance.io.formats import read_cells
+    from allegiance.io.formats import read_h5ad
 
-    cells = read_cells(run.data[0])
+    cells = read_h5ad(run.data[0])
     write_result(cells, result, run.features.labels or "cluster", version=provenance()["version"])
     with replacing(path, force=run.output.replaces) as temporary:
         cells.write_h5ad(temporary)

@@ -81,7 +81,7 @@ def describe_stream(run: Run, table: Table, plan: FeaturePlan, fitted: Any, summ
     import numpy as np
 
     from allegiance.drivers import drivers
-    from allegiance.io.saved import predict_points
+    from allegiance.io.model import predict_points
     from allegiance.report import center_descriptions
 
     by_column, descriptions = None, list[Any]()
@@ -151,7 +151,7 @@ def _worst_first(summary: Summary) -> list[tuple[int, Any]]:
 def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     """Return the sections of the summary sheet of a workbook."""
     from allegiance._core.stored import json_value
-    from allegiance.io.sinks import Percent
+    from allegiance.io.workbooks import Percent
 
     values = as_values(facts)
     sections: list[tuple[str, list[list[Any]]]] = []

@@ -107,7 +107,7 @@ def audit(**values: Any) -> int:
 
 def _texts(table: Table, column: str) -> list[str]:
     """Return a column of an audit sheet or scored table as texts; 2.0 becomes 2."""
-    from allegiance.io.formats import text_of
+    from allegiance.io.values import text_of
 
     values = table.read([column]).column(0).to_pylist()
     return ["" if value is None else text_of(value).strip() for value in values]

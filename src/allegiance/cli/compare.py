@@ -56,11 +56,11 @@ def compare(**values: Any) -> int:
         return code
     plan = plan_or_raise(run, table, labels=list(names) or None)
     from allegiance import compare_clusterings
-    from allegiance.io.values import label_values
+    from allegiance.io.values import read_labels
 
     points = load_points(table, plan)
     candidates: dict[str, Any] = {
-        name: label_values(points.columns.column(name), name, table.where)[0] for name in names
+        name: read_labels(points.columns.column(name), name, table.where)[0] for name in names
     }
     for name in algorithms:
         unique = name if name not in candidates else f"{name} algorithm"

@@ -73,7 +73,7 @@ class AdaptiveCounts(FittedEngine):
         estimate: Estimate,
         count_round: Callable[[int, IntArray], int],
     ) -> None:
-        """Count for the queries in ``active`` until they are precise or given up, with affinities of zero then.
+        """Count in adaptive rounds until queries in ``active`` are precise, or given up with affinities of zero.
 
         ``count_round(index, active)`` adds the counts of one round, and returns how many samples it has.
         """

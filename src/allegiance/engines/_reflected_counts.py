@@ -42,6 +42,7 @@ class _Round(NamedTuple):
 
     @property
     def nbytes(self) -> int:
+        """The memory that a round of reflected samples takes."""
         return self.blocks.nbytes + self.highest.nbytes + self.owner.nbytes
 
 
@@ -55,7 +56,7 @@ class ReflectedCounts(AdaptiveCounts):
     block = 16_384
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        """Count reflected samples; rows of zeros for queries that should be measured by a walk inside their cell."""
         queries = Queries(*kernel_ready(*queries))
         k = self._tessellation.n_sites
         most = self._budget
@@ -65,11 +66,11 @@ class ReflectedCounts(AdaptiveCounts):
         with Threads(self._settings.threads) as threads:
             site = self._closest_sites(queries, threads)
 
-            def count_round(index: int, active: IntArray) -> int:
-                self._count(queries, active, site, self._round(index, threads), tally, threads)
+            def count_reflected_round(index: int, active: IntArray) -> int:
+                self._test_round(queries, active, site, self._round(index, threads), tally, threads)
                 return self._round_size
 
-            self._count_adaptively(np.argsort(site, kind="stable"), tally, schedule, estimate, count_round)
+            self._count_adaptively(np.argsort(site, kind="stable"), tally, schedule, estimate, count_reflected_round)
         return estimate
 
     def prepare(self) -> None:
@@ -81,7 +82,7 @@ class ReflectedCounts(AdaptiveCounts):
 
     @property
     def _round_size(self) -> int:
-        """The number of samples in a round."""
+        """The number of reflected samples in a round."""
         from allegiance._kernels.reflecting import SIZE
 
         blocks = min(-(-int(_ROUND_UNITS * self._unit) // (_BLOCKS * SIZE)) * _BLOCKS, _MOST_ROUND)
@@ -89,7 +90,7 @@ class ReflectedCounts(AdaptiveCounts):
 
     @property
     def _budget(self) -> float:
-        """The number of samples after which no round follows."""
+        """The number of reflected samples after which no round follows."""
         most = max(_MAX_PRODUCTS / self._tessellation.functions.a.size, _LEAST_BUDGET * self._unit)
         # More samples than usual lift this limit, too.
         most *= max(self._max_samples / MAX_SAMPLES, 1.0)
@@ -107,7 +108,7 @@ class ReflectedCounts(AdaptiveCounts):
         return SingleFunctions(wide, constants[:k], close)
 
     def _closest_sites(self, queries: Queries, threads: Threads) -> AnyArray:
-        """Return the sites (n,) with the slopes closest to those of each query."""
+        """Return the sites (n,) with the slopes closest to those of each query, whose reflected margins it uses."""
         from allegiance._kernels.counting import owners_of
 
         owner = np.empty(queries.n, np.int32)
@@ -116,17 +117,17 @@ class ReflectedCounts(AdaptiveCounts):
         halves = 0.5 * row_dots(a, a)
         slopes, constants, close = SingleFunctions.of(a, halves)
 
-        def work(rows: slice) -> None:
+        def find_sites(rows: slice) -> None:
             columns = np.ascontiguousarray(queries.a[rows].T, dtype=np.float32)
             owners_of(columns, a, halves, slopes, constants, close, owner[rows])
 
-        for_row_blocks(work, queries.n, threads, products=queries.n * a.size)
+        for_row_blocks(find_sites, queries.n, threads, products=queries.n * a.size)
         return owner
 
-    def _count(
+    def _test_round(
         self, queries: Queries, active: IntArray, site: AnyArray, samples: _Round, tally: Tally, threads: Threads
     ) -> None:
-        """Test one round for the queries in ``active``, which are sorted by their sites."""
+        """Test one round of reflected samples for the queries in ``active``, which are sorted by their sites."""
         from allegiance._kernels.reflecting import count_reflected
 
         # A piece has queries of one site; only sites with very many are worth more than one.
@@ -137,14 +138,14 @@ class ReflectedCounts(AdaptiveCounts):
         sites = site[active[firsts[:-1]]]
         slopes, constants, close = self._single
 
-        def work(part: slice) -> None:
+        def count_pieces(part: slice) -> None:
             count_reflected(
                 active, firsts[part.start : part.stop + 1], sites[part], queries.a, queries.b, *self._functions,
                 slopes, constants, close, *samples, *tally,
             )  # fmt: skip
 
         parts = max(4 * threads.number, active.size * self._tessellation.n_sites // _MAX_COUNTS)
-        threads.run(work, list(slices(sites.size, max(sites.size // parts, 1))))
+        threads.run(count_pieces, list(slices(sites.size, max(sites.size // parts, 1))))
 
     def _round(self, index: int, threads: Threads) -> _Round:
         """Return round ``index``, drawn if it is not kept."""
@@ -157,6 +158,7 @@ class ReflectedCounts(AdaptiveCounts):
 
     @cached_property
     def _rounds(self) -> dict[int, _Round]:
+        """The rounds of reflected samples that are kept, by number."""
         return {}
 
     def _draw(self, index: int, threads: Threads) -> _Round:
@@ -169,7 +171,7 @@ class ReflectedCounts(AdaptiveCounts):
         highest, owner = np.empty((n, SIZE), np.float32), np.empty((n, SIZE), np.int32)
         slopes, constants, close = self._single
 
-        def work(part: slice) -> None:
+        def draw_blocks(part: slice) -> None:
             columns = region.sample_columns(
                 (part.stop - part.start) * LANES, stream(seed, SHARED, _DRAWS, index, part.start)
             )
@@ -177,5 +179,5 @@ class ReflectedCounts(AdaptiveCounts):
             blocks[part, r:] = 0.0
             own_samples(blocks[part], *self._functions, slopes, constants, close, highest[part], owner[part])
 
-        threads.run(work, list(slices(n, _BLOCKS)))
+        threads.run(draw_blocks, list(slices(n, _BLOCKS)))
         return _Round(blocks, highest, owner)

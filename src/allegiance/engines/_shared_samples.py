@@ -71,7 +71,7 @@ class SharedSamples(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Build the counting engine."""
+        """Build the engine that counts shared samples, reflected ones in many dimensions."""
         if tessellation.has_indistinct_sites:
             warnings.warn(
                 "Rounding hides the difference between some clusters, so their affinities may be wrong: the columns of "
@@ -146,7 +146,7 @@ class PlainCounts(AdaptiveCounts):
         self._drawing = Lock(), Lock()
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        """Count shared samples; rows of zeros for queries that should be measured by a walk inside their cell."""
         from allegiance._kernels.counting import count_owners
 
         most, first = self._max_samples, self._bank_size(0)
@@ -156,7 +156,7 @@ class PlainCounts(AdaptiveCounts):
         counts = np.zeros(estimate.affinity.shape, np.int64)
         tally = Tally(counts, counts, counts)
 
-        def count_round(index: int, active: IntArray) -> int:
+        def count_bank(index: int, active: IntArray) -> int:
             bank, size = self._bank(index), self._bank_size(index)
             count_owners(
                 active, queries.a, queries.b, *self._functions, bank.blocks, bank.strips, bank.owners, counts
@@ -164,7 +164,7 @@ class PlainCounts(AdaptiveCounts):
             return size
 
         def work(rows: slice) -> None:
-            self._count_adaptively(np.arange(rows.start, rows.stop), tally, schedule, estimate, count_round)
+            self._count_adaptively(np.arange(rows.start, rows.stop), tally, schedule, estimate, count_bank)
 
         products = queries.n * self._tessellation.dim * self._unit
         threads = self._settings.threads if products > _MANY_TESTED else 1
@@ -183,6 +183,7 @@ class PlainCounts(AdaptiveCounts):
         return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
 
     def _bank(self, index: int) -> _Bank:
+        """Return a bank of shared samples, drawn if it is not kept."""
         if (
             self._drawing[index % 2].locked()
             and index + 1 < _SMALL_BANKS
@@ -193,6 +194,7 @@ class PlainCounts(AdaptiveCounts):
         return self._draw(index)
 
     def _draw(self, index: int) -> _Bank:
+        """Draw a bank of shared samples, unless it is kept."""
         with self._drawing[index % 2]:
             bank = self._banks.get(index)
             if bank is None:

@@ -9,8 +9,9 @@ from .files import TableError
 
 if TYPE_CHECKING:
     from .batches import summarize_arrow
-    from .features import FeaturePlan, propose
-    from .saved import Model, load
+    from .model import Model
+    from .plan import FeaturePlan, propose
+    from .saved import load
     from .sinks import open_sink
     from .streams import StreamProgress, StreamSummary, fit_stream, score_stream
     from .tables import Table, open_table
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 #: Loaded on first use: they import pyarrow and scikit-learn.
 _HOMES = {
     "batches": ["summarize_arrow"],
-    "features": ["FeaturePlan", "propose"],
-    "saved": ["Model", "load"],
+    "model": ["Model"],
+    "plan": ["FeaturePlan", "propose"],
+    "saved": ["load"],
     "sinks": ["open_sink"],
     "streams": ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"],
     "tables": ["Table", "open_table"],

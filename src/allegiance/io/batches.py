@@ -1,4 +1,4 @@
-"""Prepare the rows of a table in batches, and score batches and Arrow data."""
+"""Batches: prepare the rows of a table in batches, and score batches and Arrow data."""
 
 from __future__ import annotations
 
@@ -22,38 +22,31 @@ from allegiance.results import FIRM, AffinityResult, FrameLike, Summary, review_
 
 from .files import TableError
 from .formats import as_arrow
+from .model import Model, profile_matrix
 from .plan import CellError, FeaturePlan, Gaps
-from .saved import Model, profile_matrix
-from .tables import BATCH_ROWS, Table, open_table, rows_of_batch
-from .values import first_row, label_values
+from .tables import BATCH_ROWS, Table, limit_rows, open_table
+from .values import first_row, read_labels
 
 #: The sort key of review rows; no output has this column.
 ORDER = "allegiance.order"
 
 
 class ReviewRequest(NamedTuple):
-    """The rows to list for review."""
+    """The rows to list for review: at most ``size``, by "priority" or "trust", with or without firm labels."""
 
     size: int
-    """Maximum number of rows."""
     by: str = "priority"
-    """The sort key: "priority" or "trust"."""
     with_firm: bool = True
-    """Whether to list firm labels, too."""
 
 
 class Batch(NamedTuple):
     """A batch of prepared rows."""
 
-    X: Any
-    """(m, d) numbers, or a frame for transformers that select columns by name."""
+    X: Any  # (m, d) numbers, or a frame for transformers that select columns by name
     labels: AnyArray | None
-    passthrough: pa.RecordBatch | pa.Table
-    """The columns to copy to the output."""
-    first: int
-    """The number of its first row in the table."""
-    consumed: int
-    """The number of table rows up to and including its last one."""
+    passthrough: pa.RecordBatch | pa.Table  # the columns to copy to the output
+    first: int  # the number of its first row in the table
+    consumed: int  # the number of table rows up to and including its last one
 
 
 class Rows:
@@ -92,11 +85,11 @@ class Rows:
 
     @property
     def names(self) -> list[str]:
-        """(d,) names of the features."""
+        """(d,) the names of the features of a batch."""
         return list(self.used if self.plan is None else self.plan.names)
 
     def within(self, table: Table) -> Rows:
-        """Return the batches of one partition of the table."""
+        """Return the rows of one partition of the table, to be read in batches."""
         rows = copy(self)
         rows.table = table
         return rows
@@ -111,15 +104,12 @@ class Rows:
         return Batch(np.empty((0, len(self.names))), None, passthrough, 0, 0)
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Yield batches of ``rows`` table rows (fewer in wide tables) from row ``start`` to ``stop``.
-
-        Excluded rows make a batch shorter.
-        """
+        """Yield prepared batches of at most ``rows`` rows of the table, from row ``start`` to ``stop``."""
         if self.plan is None:
             require("pandas", "io", "a stream through transformers that select columns by name")
         labels = [] if self.plan is None else [name for name in self.plan.labels if name in self.table.columns]
         wanted = list(dict.fromkeys([*self.used, *labels, *self._others]))
-        size = rows_of_batch(rows, len(self.names))
+        size = limit_rows(rows, len(self.names))
         for batch in self.table.batches(wanted, size, start, stop, typed=self.plan is None):
             end = start + batch.num_rows
             if self.plan is None:
@@ -131,7 +121,7 @@ class Rows:
                 others = others.take(pa.array(numbers))
             if self.labels is not None:
                 column = self.table.typed(others.select([self.labels])).column(0)
-                values, present = label_values(column, self.labels, self.table.where)
+                values, present = read_labels(column, self.labels, self.table.where)
                 if not present.all():
                     X, numbers, values = X[present], numbers[present], values[present]
                     others = others.filter(pa.array(present))
@@ -146,7 +136,7 @@ class Rows:
             start = end
 
     def _prepare(self, plan: FeaturePlan, batch: pa.RecordBatch, start: int) -> tuple[FloatArray, AnyArray]:
-        """Return the features and row numbers of a batch; an error names the file and row of the cell."""
+        """Return the features and row numbers of a batch; errors name the file and row of the cell."""
         try:
             return plan.prepare(batch, self.gaps)
         except CellError as error:
@@ -162,13 +152,10 @@ class Rows:
 class ScoredBatch(NamedTuple):
     """A scored batch."""
 
-    rows: pa.RecordBatch | pa.Table
-    """The copied columns and the scores."""
+    rows: pa.RecordBatch | pa.Table  # the copied columns and the scores
     summary: Summary
-    review: pa.Table | None
-    """The rows to review, with the reason and the order, if they were requested."""
-    n_read: int
-    """The number of table rows read for it."""
+    review: pa.Table | None  # the rows to review, with the reason and the order, if they were requested
+    n_read: int  # the number of table rows read for it
 
 
 @dataclass(frozen=True)
@@ -176,17 +163,13 @@ class BatchScorer:
     """Score batches."""
 
     fitted: Fitted
-    names: Sequence[str]
-    """Output names of the first columns to copy; further ones are only listed for review."""
+    names: Sequence[str]  # output names of the first columns to copy; further ones are only listed for review
     where: str
-    scores: Mapping[str, str] | None = None
-    """Output names of the scores to write; None for all scores."""
+    scores: Mapping[str, str] | None = None  # output names of the scores to write; None for all scores
     top: int | None = None
     details: bool = False
     review: ReviewRequest | None = None
-    """The rows to list for review."""
-    plan: FeaturePlan | None = None
-    """The plan whose units a drift profile has; None for no profile."""
+    plan: FeaturePlan | None = None  # the plan whose units a drift profile has; None for no profile
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fitted": self.fitted.with_threads()}
@@ -196,14 +179,14 @@ class BatchScorer:
         return self.measure(batch, self.enter(batch))
 
     def enter(self, batch: Batch) -> PreparedInput | None:
-        """Run transformers and the estimator, which are not thread-safe; None for a batch without rows."""
+        """Run transformers and the estimator on a batch, which are not thread-safe; None for a batch without rows."""
         if not len(batch.X):
             return None
         with self._naming_rows(batch):
             return self.fitted.prepare_input(batch.X, batch.labels, named=hasattr(batch.X, "columns"))
 
     def measure(self, batch: Batch, points: PreparedInput | None) -> ScoredBatch:
-        """Score the points of a batch from :meth:`enter`."""
+        """Score a batch with its points from :meth:`enter`."""
         # Without details no affinities are written, so one per row is enough.
         top = self.top if self.details else 1
         with self._naming_rows(batch):
@@ -232,7 +215,7 @@ class BatchScorer:
 
     @contextmanager
     def _naming_rows(self, batch: Batch) -> Iterator[None]:
-        """Add the row numbers of the batch to errors."""
+        """Name the rows of the batch in errors."""
         try:
             yield
         except TableError:
@@ -243,7 +226,7 @@ class BatchScorer:
 
 
 def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request: ReviewRequest) -> pa.Table:
-    """Return the rows of a batch to review, with the reason and the sort key (lowest first) in the last columns."""
+    """Return the rows of a scored batch to review, with the reason and the sort key (lowest first) as last columns."""
     order = result.trust if request.by == "trust" and result._has_trust else result._ranking
     numbers = review_rows(order, None)
     if not request.with_firm:
@@ -257,8 +240,8 @@ def list_review(rows: pa.RecordBatch | pa.Table, result: AffinityResult, request
     return table.append_column(ORDER, pa.array(order[numbers]))
 
 
-def first_rows(lists: Iterable[pa.Table | None], request: ReviewRequest | None) -> pa.Table | None:
-    """Return the first rows of the review lists of several batches; None without lists. The sort is stable."""
+def merge_reviews(lists: Iterable[pa.Table | None], request: ReviewRequest | None) -> pa.Table | None:
+    """Merge the review lists of scored batches; None without lists. The sort is stable."""
     tables = [table for table in lists if table is not None]
     if request is None or not tables:
         return None
@@ -267,7 +250,7 @@ def first_rows(lists: Iterable[pa.Table | None], request: ReviewRequest | None) 
 
 
 def profile_table(fitted: Fitted, rows: Rows, start: int = 0, stop: int | None = None) -> Profile:
-    """Return the drift profile of rows ``start`` to ``stop`` from their batches, in the units of the table."""
+    """Return the drift profile of rows ``start`` to ``stop`` of a table, added up batch by batch."""
     assert rows.plan is not None
     empty = fitted.empty_result(FrameLike(), 1)
     total = profile_matrix(fitted, rows.plan, rows.empty_batch().X, 0, empty)
@@ -296,7 +279,7 @@ def prepare_scoring(
     row_numbers: bool = False,
     typed: bool = True,
 ) -> tuple[Rows, BatchScorer]:
-    """Return the rows of a table in batches, and what scores them by a scorer or model; see ``score_stream``."""
+    """Return the rows of a table in batches, and the batch scorer of a scorer or model."""
     output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
     row = "row" if row_numbers else None
     rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), row=row, typed=typed)
@@ -327,7 +310,7 @@ def score_arrow(
     top: int | None,
     details: bool,
 ) -> Any:
-    """Score a record batch or a table; see :meth:`AffinityScorer.score_arrow`."""
+    """Score a record batch or a table in one batch; see :meth:`AffinityScorer.score_arrow`."""
     arrow = as_arrow(data)
     table = open_table(arrow)
     known: Any = model.plan.used if isinstance(model, Model) else columns
@@ -344,7 +327,7 @@ def score_arrow(
 def summarize_arrow(
     model: Any, data: Any, *, columns: Sequence[str] | None = None, labels: str | None = None, start: int = 0
 ) -> Summary:
-    """Score Arrow data and return only the summary; summaries of partitions can be added.
+    """Score Arrow data in batches and return only the summary; summaries of partitions can be added.
 
     ``print(summary)`` prints the same text as ``print(result)``. ``summary.review`` lists the first labels to review,
     ``summary.drivers()`` the columns that separate the clusters, and ``summary.profile`` is a drift profile for

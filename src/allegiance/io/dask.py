@@ -17,7 +17,7 @@ from allegiance.drift import Profile, profile_rows
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, align, calibrate_fitted, fit
 from allegiance.results import AffinityResult, FrameLike, join_results
 
-from .saved import predict_points, prepare_points, profile_matrix
+from .model import predict_points, prepare_points, profile_matrix
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -75,14 +75,11 @@ _LABELS = "allegiance labels"
 class Partitions:
     """The partitions of a Dask array or frame, with optional labels."""
 
-    rows: list[Any]
-    """Delayed arrays or frames (m, d)."""
-    lengths: list[float]
-    """Rows per partition, NaN if unknown."""
+    rows: list[Any]  # delayed arrays or frames (m, d)
+    lengths: list[float]  # rows per partition, NaN if unknown
     n_features: int
     names: list[str] | None
-    labels: list[Any] | None = None
-    """Delayed labels (m,)."""
+    labels: list[Any] | None = None  # delayed labels (m,)
 
     @classmethod
     def of(cls, X: Any, labels: Any = None) -> Partitions:
@@ -108,11 +105,11 @@ class Partitions:
         return partitions if labels is None else partitions._with_labels(labels)
 
     def with_lengths(self) -> Partitions:
-        """Return a copy with known lengths; counts the rows if needed."""
+        """Return a copy with known lengths; Dask counts the rows if needed."""
         return replace(self, lengths=_lengths(self.rows)) if np.isnan(self.lengths).any() else self
 
     def _with_labels(self, labels: Any) -> Partitions:
-        """Split labels of any kind like the rows."""
+        """Split labels of any kind like the Dask rows."""
         counted = self.with_lengths()
         if is_lazy(labels):
             parts = labels.to_delayed()
@@ -134,19 +131,21 @@ class Partitions:
         return replace(counted, labels=aligned)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Return each partition with its labels, None without labels."""
+        """Return each Dask partition with its labels, None without labels."""
         return list(zip(self.rows, self.labels or [None] * len(self.rows), strict=True))
 
     def sample(self, n_rows: int, seed: int) -> Any:
-        """Return a random sample of rows in memory, in their order. It does not depend on partitions."""
+        """Return a random sample of the Dask rows in memory, in their order. It does not depend on partitions."""
         counted = self.with_lengths()
         starts = np.cumsum([0, *counted.lengths]).astype(int)
         n = int(starts[-1])
         chosen = np.sort(np.random.default_rng(seed).choice(n, min(n_rows, n), replace=False))
-        take = _delayed(_take)
+        take = _delayed(lambda rows, numbers: rows.iloc[numbers] if hasattr(rows, "iloc") else rows[numbers])
         parts = [
-            take(rows, chosen[(chosen >= start) & (chosen < stop)] - start)
-            for rows, start, stop in zip(counted.rows, starts[:-1], starts[1:], strict=True)
+            take(rows, numbers - start)
+            for rows, start, numbers in zip(
+                counted.rows, starts[:-1], np.split(chosen, np.searchsorted(chosen, starts[1:-1])), strict=True
+            )
         ]
         pieces = require("dask", "dask", "a Dask collection").compute(*parts)
         if hasattr(pieces[0], "iloc"):
@@ -160,7 +159,7 @@ def _attach_labels(frame: Any, labels: Any) -> Any:
 
 
 def _lengths(parts: list[Any]) -> list[float]:
-    """Return the rows of each partition."""
+    """Return the number of rows of each Dask partition."""
     count = _delayed(lambda part: int(part.shape[0]))
     return [float(n) for n in require("dask", "dask", "a Dask collection").compute(*map(count, parts))]
 
@@ -168,11 +167,6 @@ def _lengths(parts: list[Any]) -> list[float]:
 def _cut(start: int, length: int, *pieces: Any) -> AnyArray:
     """Cut the labels of one Dask partition out of the pieces that hold them."""
     return np.concatenate([np.asarray(piece) for piece in pieces])[start : start + length]
-
-
-def _take(rows: Any, numbers: AnyArray) -> Any:
-    """Return sampled rows of a partition."""
-    return rows.iloc[numbers] if hasattr(rows, "iloc") else rows[numbers]
 
 
 class DaskChunks:
@@ -184,9 +178,9 @@ class DaskChunks:
         self.has_labels = partitions.labels is not None
 
     def total(self, summarize: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any] | None = None) -> Any:
-        """Summarize each partition on its worker, and merge neighbors, pair by pair."""
+        """Summarize each partition on a Dask worker, and merge neighbors, pair by pair."""
         # Each function is one node of the graph, sent to a worker once, not with every partition.
-        each, work = _delayed(_summarize), _delayed(summarize)
+        each, work = _delayed(lambda work, *chunk: work(Chunk(*chunk))), _delayed(summarize)
         starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
         pairs = zip(self._partitions.pairs(), starts, strict=True)
         parts = [each(work, rows, labels, start) for (rows, labels), start in pairs]
@@ -196,23 +190,13 @@ class DaskChunks:
         return total
 
 
-def _summarize(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
-    """Summarize one partition on its worker."""
-    return work(Chunk(rows, labels, start))
-
-
 def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
     """Return the delayed sum of delayed values, ignoring None; neighbors are added pair by pair."""
-    merge = _delayed(partial(_merge, add=add))
+    merge = _delayed(lambda first, second: second if first is None else first if second is None else add(first, second))
     while len(level) > 1:
         merged = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
         level = merged + level[2 * len(merged) :]
     return level[0]
-
-
-def _merge(first: Any, second: Any, add: Callable[[Any, Any], Any]) -> Any:
-    """Merge the summaries of two partitions, either of which may be None."""
-    return second if first is None else first if second is None else add(first, second)
 
 
 def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str, Any]) -> AffinityScorer:
@@ -250,13 +234,13 @@ def predict_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Any:
 
 
 def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
-    """Return the profile of a Dask array or frame X (n, d), computed by the workers."""
+    """Return the profile of a Dask array or frame X (n, d), computed by its workers."""
     profile: Profile = DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads(), plan), add)
     return profile
 
 
 def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk, result: AffinityResult | None = None) -> Profile | None:
-    """Return the drift profile of one partition; ``result`` has its scores, if they are known."""
+    """Return the drift profile of one Dask partition; ``result`` has its scores, if they are known."""
     if not chunk.X.shape[0]:
         return None
     if plan is None:
@@ -287,19 +271,19 @@ def _delayed(function: Any) -> Any:
 
 
 def _ship(fitted: Fitted) -> Any:
-    """Return the fitted object as one node of the graph, unpickled once per worker."""
+    """Return the fitted object as one node of the Dask graph, unpickled once per worker."""
     return _delayed(fitted.with_threads)()
 
 
 def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan: Any) -> AffinityResult:
-    """Score one partition on its worker."""
+    """Score one partition on a Dask worker."""
     if not X.shape[0]:
         return fitted.empty_result(FrameLike.of(X), top)
     return fitted.score_prepared(prepare_points(fitted, plan, X, labels), top)
 
 
 def _summarize_partition(fitted: Fitted, X: Any, result: AffinityResult, start: int, plan: Any) -> Summary | None:
-    """Summarize the scores of one partition on its worker, with its drift profile; None without rows."""
+    """Summarize the scores of a partition on a Dask worker, with its drift profile; None without rows."""
     if not len(result):
         return None
     summary = result.summary()
@@ -309,7 +293,7 @@ def _summarize_partition(fitted: Fitted, X: Any, result: AffinityResult, start: 
 
 
 def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
-    """Label one partition on its worker."""
+    """Label one partition on a Dask worker."""
     return predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0]
 
 
@@ -341,7 +325,7 @@ class LazyAffinityResult:
 
     @property
     def classes(self) -> AnyArray:
-        """(k,) cluster labels."""
+        """(k,) the cluster labels of the lazy result."""
         return self._fitted.classes
 
     def __getattr__(self, name: str) -> Any:
@@ -402,7 +386,10 @@ class LazyAffinityResult:
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
         results = [part for part in parts if len(part)] or list(parts[:1])
-        result = join_results(results, _join_frames([part._frame_like for part in results]))
+        frame = results[0]._frame_like
+        if frame.index is not None:
+            frame = replace(frame, index=frame.index.append([part._frame_like.index for part in results[1:]]))
+        result = join_results(results, frame)
         self._fitted.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
@@ -414,11 +401,3 @@ class LazyAffinityResult:
 
 for _name in _ARRAYS:
     setattr(LazyAffinityResult, _name, property(partial(LazyAffinityResult._array, name=_name)))
-
-
-def _join_frames(frames: list[FrameLike]) -> FrameLike:
-    """Return the frame type of all partitions, with concatenated indices."""
-    first = frames[0]
-    if first.index is None:
-        return first
-    return replace(first, index=first.index.append([frame.index for frame in frames[1:]]))

@@ -77,8 +77,8 @@ def _kinds() -> dict[str, Kind]:
     return STORED | _feature_maps()
 
 
-def check(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
-    """Raise ValueError unless encoded values of a saved file match their specifications and each other."""
+def check_encoded(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
+    """Raise ValueError unless encoded values match their specifications and each other."""
     check_parts(values, parts, "", Sizes({}, _kinds()))
 
 
@@ -267,7 +267,7 @@ def _encode_transformer(transformer: Any, name: str) -> dict[str, Any]:
 
 
 def _decode_transformer(cls: str, params: dict[str, Any], fitted: dict[str, Any], output: str | None) -> Any:
-    """Decode a transformer after checking its arrays."""
+    """Decode a transformer from its encoded parts, after checking its arrays."""
     if cls not in _transformers():
         raise ValueError(f"the state has a transformer {cls!r}, which this version of allegiance does not support.")
     constructor, specs = _transformers()[cls]

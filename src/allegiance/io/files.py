@@ -1,4 +1,4 @@
-"""Atomic writes to local and remote files, file locks, and ``TableError``."""
+"""Local and remote files: find, open, lock and write them, completely or not at all; and ``TableError``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -24,6 +25,18 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 TEMPORARY = ".allegiance-"
 #: Stores in which an uploaded file appears only when it is complete.
 _ATOMIC_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory")
+#: File name endings by format.
+FORMATS = {
+    "csv": (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "npy": (".npy",),
+    "xlsx": (".xlsx", ".xlsm", ".xls", ".ods"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "h5ad": (".h5ad",),
+}
+ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
+_COMPRESSED = (".gz", ".bz2", ".zst")
 _MAX_NAME_BYTES = 200
 #: Position of the byte that a lock covers on Windows. Nobody can read a locked byte there, so it is beyond the content.
 _LOCKED_BYTE = 2**30
@@ -49,7 +62,7 @@ def is_url(path: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Return whether an output path names a folder of parts: it ends with a slash, or is an existing folder."""
+    """Return whether a file path is a folder: it ends with a slash, or is an existing folder."""
     return path.endswith(("/", os.sep)) or (not is_url(path) and os.path.isdir(path))
 
 
@@ -66,6 +79,98 @@ def filesystem_of(url: str) -> tuple[Any, str]:
         install = f"pip install {driver}." if driver else f"no fsspec driver for {scheme}:// is installed. {error}"
         raise TableError(f"{url} cannot be opened: {install}") from error
     return filesystem, path
+
+
+def open_bytes(path: str) -> Any:
+    """Open a file, decompressed, for reading from the beginning."""
+    if is_url(path):
+        filesystem, name = filesystem_of(path)
+        return filesystem.open(name, "rb", compression="infer")
+    from pyarrow import input_stream
+
+    return input_stream(path, compression="detect")
+
+
+def open_seekable(path: str) -> Any:
+    """Return a local file path as it is, or an open file for a URL."""
+    if not is_url(path):
+        return path
+    filesystem, name = filesystem_of(path)
+    return filesystem.open(name, "rb")
+
+
+@contextmanager
+def wrap_errors(sentence: str) -> Iterator[None]:
+    """Turn any error of a library that reads files into a ``TableError`` that begins with ``sentence``."""
+    try:
+        yield
+    except TableError:
+        raise
+    except Exception as error:
+        raise TableError(f"{sentence} {error}") from error
+
+
+def locate_files(spec: str, format: str | None = None) -> list[str]:
+    """Return the files of a path, pattern, folder or URL."""
+    if is_url(spec):
+        filesystem, path = filesystem_of(spec)
+        with wrap_errors(f"{spec} cannot be reached."):
+            if not (has_magic(path) or filesystem.isdir(path)):
+                return [spec]
+            paths = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
+        scheme = spec.partition("://")[0]
+        paths = [name if is_url(name) else f"{scheme}://{name}" for name in paths]
+    elif os.path.isdir(spec):
+        paths = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file())
+    elif has_magic(spec) and not os.path.exists(spec):
+        paths = sorted(name for name in glob(spec, recursive=True) if os.path.isfile(name))
+    else:
+        return [spec]
+    if has_magic(spec) and not paths:
+        raise TableError(f"no file matches {spec}.")
+    visible = [name for name in paths if not _is_hidden(name, spec)]
+    tables = [name for name in visible if format is not None or format_of(name) is not None]
+    if not tables:
+        raise TableError(f"{spec} contains no table: none of its files ends in {', '.join(ENDINGS)}.")
+    different = sorted({str(format_of(name)) for name in tables})
+    if len(different) > 1 and format is None:
+        raise TableError(
+            f"{spec} has files of several formats ({', '.join(different)}): name one, as *.{different[0]}."
+        )
+    return tables
+
+
+def _is_hidden(name: str, spec: str) -> bool:
+    """Return whether a file, or one of its folders below ``spec``, is hidden."""
+    above, parts = (PurePosixPath(path.replace(os.sep, "/")).parts for path in (spec, name))
+    inner = parts[len(above) :] if parts[: len(above)] == above else parts[-1:]
+    return any(part.startswith((".", "_")) and "=" not in part for part in inner)
+
+
+def format_of(path: str) -> str | None:
+    """Return the format of a file by the ending of its name; None if it is unknown."""
+    suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
+    compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    suffix = suffixes[-2] if compressed and len(suffixes) > 1 else (suffixes[-1] if suffixes else "")
+    kind = ENDINGS.get(suffix)
+    return None if compressed and kind not in ("csv", "jsonl") else kind
+
+
+def check_readable(path: str) -> None:
+    """Raise unless the file exists, is readable and not empty."""
+    if is_url(path):
+        filesystem, name = filesystem_of(path)
+        with wrap_errors(f"{path} cannot be reached."):
+            there = filesystem.exists(name)
+        if not there:
+            raise TableError(f"{path} does not exist.")
+        return
+    if not os.path.exists(path):
+        raise TableError(f"{path} does not exist.")
+    if not os.access(path, os.R_OK):
+        raise TableError(f"{path} cannot be read: permission denied.")
+    if os.path.isfile(path) and os.path.getsize(path) == 0:
+        raise TableError(f"{path} is empty.")
 
 
 @contextmanager
@@ -191,7 +296,7 @@ def _remote_stamp(info: dict[str, Any]) -> list[Any]:
 
 
 def check_writable(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise unless the file can be written; an existing file may be replaced only with ``force``."""
+    """Raise unless a file can be written; an existing file may be replaced only with ``force``."""
     path = os.fspath(path)
     if is_url(path):
         if path.lower().startswith(("http:", "https:")):
@@ -224,7 +329,7 @@ def check_writable(path: str | os.PathLike[str], *, force: bool = False) -> None
 
 
 def refuse_inputs(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Raise if an output is one of the input files."""
+    """Raise if a file to write is one of the input files."""
     for source in inputs:
         same = os.fspath(path) == os.fspath(source)
         with suppress(OSError):
@@ -252,7 +357,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def close_locked(descriptor: int) -> None:
-    """Release the lock of a descriptor, also in forked children, and close it."""
+    """Release the lock of an open file, also in forked children, and close it."""
     with suppress(OSError):
         if sys.platform == "win32":
             os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)

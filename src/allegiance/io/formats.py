@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -18,46 +18,13 @@ import pyarrow.parquet as pq
 
 from allegiance._core.validation import AnyArray, require
 
-from .files import TableError, filesystem_of, is_url
+from .files import TableError, is_url, open_bytes, open_seekable, wrap_errors
 from .parts import Part, drop_first_rows, reading_finding
-
-
-def open_bytes(path: str) -> Any:
-    """Open a file, decompressed, for reading from the beginning."""
-    if is_url(path):
-        filesystem, name = filesystem_of(path)
-        return filesystem.open(name, "rb", compression="infer")
-    return pa.input_stream(path, compression="detect")
-
-
-def open_seekable(path: str) -> Any:
-    """Return a local file path as it is, or an open file for a URL."""
-    if not is_url(path):
-        return path
-    filesystem, name = filesystem_of(path)
-    return filesystem.open(name, "rb")
-
-
-@contextmanager
-def wrap_errors(sentence: str) -> Iterator[None]:
-    """Turn any error of a file format's library into a ``TableError`` that begins with ``sentence``."""
-    try:
-        yield
-    except TableError:
-        raise
-    except Exception as error:
-        raise TableError(f"{sentence} {error}") from error
-
-
-def cast_column(column: Any, kind: Any) -> Any:
-    """Cast a column of a file to another type, also from views and run-end encoding."""
-    if pa.types.is_run_end_encoded(column.type):
-        column = pc.run_end_decode(column)
-    return column if column.type == kind else column.cast(kind)
+from .values import column_of
 
 
 def as_arrow(source: Any) -> Any:
-    """Return a frame of any library as an Arrow table, or a record batch as it is."""
+    """Return data of any format in memory, such as a pandas frame, as an Arrow table or record batch."""
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         return source
     if hasattr(source, "iloc") and hasattr(source, "dtypes"):
@@ -69,22 +36,8 @@ def as_arrow(source: Any) -> Any:
     raise TableError(f"a table must be a path, a list of paths or a frame, got {type(source).__name__}.")
 
 
-def column_of(values: Any) -> Any:
-    """Return values as an Arrow array of their common type, or as texts if they have none."""
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        gaps = [pa.array([value], from_pandas=True).null_count for value in values]
-        return pa.array([None if gap else text_of(value) for gap, value in zip(gaps, values, strict=True)], "string")
-
-
-def text_of(value: Any) -> str:
-    """Return a value as text; 2.0 is written 2."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def open_parquet(path: str) -> Part:
-    """Return a Parquet file, of which only the requested columns are read.
+    """Return the table of a Parquet file, of which only the requested columns are read.
 
     ``pyarrow.dataset`` is not used: it reads ahead (210 MB where this takes 45) and cannot start at a given row.
     """
@@ -229,8 +182,8 @@ def _json_text(value: Any) -> str | None:
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else value
 
 
-def read_cells(path: str, **settings: Any) -> Any:
-    """Return the AnnData object of an .h5ad file, local or remote; settings are passed to anndata for local files."""
+def read_h5ad(path: str, **settings: Any) -> Any:
+    """Return an .h5ad file, local or remote, as AnnData; for local files, settings are passed to anndata."""
     anndata = require("anndata", "anndata", "reading .h5ad files")
     with wrap_errors(f"{path} is not an .h5ad file, or it is damaged."):
         return anndata.read_h5ad(open_seekable(path), **({} if is_url(path) else settings))
@@ -238,7 +191,7 @@ def read_cells(path: str, **settings: Any) -> Any:
 
 def open_h5ad(path: str) -> Part:
     """Return the observations of an .h5ad file: their names, principal components or the matrix X, and obs."""
-    data = read_cells(path)
+    data = read_h5ad(path)
     components = data.obsm.get("X_pca")
     matrix = data.X if components is None else components
     matrix = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)

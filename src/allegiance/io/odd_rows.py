@@ -61,8 +61,9 @@ class OddRows:
         stats = [column.readings.get(column.best_reading() or "") for column in self._columns]
         numbers = [one for one in stats if one is not None and one.moments.n > 2]
         for row, (place, text) in self._sparse.items() if len(numbers) > 1 else ():
-            own = stats[place]
-            if place >= 0 and (self._columns[place].n_times(text) == 1 if own is None else row in own.strays):
+            own, values = stats[place], self._columns[place].values
+            is_single = values is None or values[text.strip()] == 1
+            if place >= 0 and (is_single if own is None else row in own.strays):
                 odd[row] = "without numbers"
         # Rows with text in several columns of numbers.
         broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
@@ -81,7 +82,8 @@ class OddRows:
         tall = [one.moments for one in numbers if one.moments.low.value >= 0 > one.moments.high.value]
         tall = [moments for moments in tall if moments.n > 3]
         row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
-        sums = sum(one.high_row == row and one.is_sum for one in tall)
+        is_sum = [abs(one.mean * one.n + 2 * one.high.value) <= -0.01 * one.high.value for one in tall]
+        sums = sum(one.high_row == row and its_sum for one, its_sum in zip(tall, is_sum, strict=True))
         is_most = n >= 0.6 * len(tall) and n > 1 and (sums >= n / 2 or row in self._named)
         if is_most or (sums > 1 and min(one.n for one in tall) >= _MIN_SUMMED):
             odd.setdefault(row, "total")
@@ -134,6 +136,7 @@ class OddRows:
         is_mean = [np.nanmedian([*row, np.inf]) < 0.1 for row in distances]
 
         def named(pattern: str, *, whole: bool = False) -> set[int]:
+            """Return the rows with the name of a total or another statistic."""
             text = rf"(?i)\s*(?:{pattern})\s*:?\s*" if whole else rf"(?i).*\b(?:{pattern})\b.*"
             return {row for row in rows if re.fullmatch(text, self._named[row], re.S)}
 

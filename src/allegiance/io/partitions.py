@@ -1,4 +1,4 @@
-"""Partitioned output, local or remote: one file per input partition. A rerun writes only missing files."""
+"""Partitioned output, local or remote: one file per partition of the input. A rerun writes only missing files."""
 
 from __future__ import annotations
 
@@ -17,58 +17,52 @@ import pyarrow as pa
 
 from allegiance._core.validation import require
 
-from .files import TEMPORARY, TableError, filesystem_of, is_url, read_file, stamp, write_whole
+from .files import ENDINGS, TEMPORARY, TableError, filesystem_of, is_url, read_file, stamp, write_whole
 from .sinks import Sink, open_sink
-from .tables import FORMATS, Table
+from .tables import Table
 
 if TYPE_CHECKING:
     from allegiance.results import Summary
 
-#: Maximum rows of a part; longer input files give several parts.
+#: Maximum rows of a partition; longer input files give several partitions.
 PART_ROWS = 1_000_000
 #: Folder of run records in an output folder. Dataset readers ignore names with a leading underscore.
 RECORDS = "_allegiance"
-_KNOWN_ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | {".gz", ".bz2", ".zst"}
+_KNOWN_ENDINGS = {*ENDINGS, ".gz", ".bz2", ".zst"}
 
 
 class Partition(NamedTuple):
-    """A piece of the input that becomes one output file."""
+    """Rows ``start`` to ``stop`` (None for the end) of an input file, which become one output file."""
 
     name: str
     table: Table
-    """The input file."""
     start: int
     stop: int | None
-    """The row after its last one; None for the end of the file."""
 
 
-class ScoredPart(NamedTuple):
-    """The rows of a finished part."""
+class ScoredPartition(NamedTuple):
+    """The number of rows of a finished partition, their summary, and the first ones to review, if requested."""
 
     rows: int
-    """Their number."""
     summary: Summary
     review: pa.Table | None
-    """The first ones to review, if a list was requested."""
 
 
 def list_partitions(table: Table) -> list[Partition]:
     """Return the partitions of a table: one per input file, or several for files with more than a million rows."""
-    parts: list[Partition] = []
     files = table.partitions()
-    names = _file_names([one.where for one in files])
-    for name, one in zip(names, files, strict=True):
-        count = one.n_rows
-        if count is None or count <= PART_ROWS:
-            parts.append(Partition(name, one, 0, None))
+    partitions: list[Partition] = []
+    for name, one in zip(_partition_names([one.where for one in files]), files, strict=True):
+        if one.n_rows is None or one.n_rows <= PART_ROWS:
+            partitions.append(Partition(name, one, 0, None))
             continue
-        for number, start in enumerate(range(0, count, PART_ROWS)):
-            parts.append(Partition(f"{name}-{number:05d}", one, start, min(start + PART_ROWS, count)))
-    return parts
+        for number, start in enumerate(range(0, one.n_rows, PART_ROWS)):
+            partitions.append(Partition(f"{name}-{number:05d}", one, start, min(start + PART_ROWS, one.n_rows)))
+    return partitions
 
 
-def _file_names(paths: Sequence[str]) -> list[str]:
-    """Return unique names of output parts for input paths, without shared folders and endings."""
+def _partition_names(paths: Sequence[str]) -> list[str]:
+    """Return unique names of partitions for input paths, without shared folders and endings."""
     pieces = [(path if is_url(path) else os.path.abspath(path)).replace(os.sep, "/").split("/") for path in paths]
     levels = zip(*(each[:-1] for each in pieces), strict=False)
     shared = len([*takewhile(lambda names: len({*names}) == 1, levels)])
@@ -85,20 +79,11 @@ def _file_names(paths: Sequence[str]) -> list[str]:
 
 
 class PartitionedSink:
-    """A folder of Parquet files, each with a record of the run that wrote it.
+    """A local folder, which is created, or a URL: one Parquet file per partition, and records of their runs.
 
-    A part is finished when its record belongs to this run, and the file has the recorded size. Files appear
-    complete or not at all, so a run may be killed at any time and started again.
-
-    Parameters
-    ----------
-    folder
-        A local folder, which is created, or a URL.
-    if_exists
-        How to treat parts of another run: "error" raises, "update" replaces them, "replace" also replaces finished
-        parts of this run.
-    metadata
-        As in :func:`allegiance.io.open_sink`.
+    A partition is finished when its record belongs to this run, and the file has the recorded size. Files appear
+    complete or not at all, so a run may be killed at any time and started again. ``if_exists`` decides about partitions
+    of another run: "error" raises, "update" replaces them, "replace" also replaces finished partitions of this run.
     """
 
     #: The format of the files.
@@ -122,8 +107,8 @@ class PartitionedSink:
             raise TableError(f"{self.path} is a file: name a folder.")
 
     def check(self, fields: Any) -> None:
-        """Raise if the parts cannot store a column."""
-        open_sink("part.parquet", force=True).check(fields)
+        """Raise if the files of partitions cannot store a column."""
+        Sink(self.path, self.format, True, {}, False).check(fields)
 
     def __enter__(self) -> PartitionedSink:
         if not is_url(self.path):
@@ -144,30 +129,30 @@ class PartitionedSink:
     ) -> None:
         self._stack.close()
 
-    def file_of(self, part: Partition) -> str:
-        """Return the output path of a part."""
-        return f"{self.path}{part.name}.parquet"
+    def file_of(self, partition: Partition) -> str:
+        """Return the output path of a partition."""
+        return f"{self.path}{partition.name}.parquet"
 
-    def find(self, part: Partition, run: Mapping[str, Any], empty: Summary) -> ScoredPart | None:
-        """Return a part that this run has finished, or None if it must be written; ``empty`` summarizes no rows."""
+    def find(self, partition: Partition, run: Mapping[str, Any], empty: Summary) -> ScoredPartition | None:
+        """Return a partition that this run has finished, None if it must be written; ``empty`` summarizes no rows."""
         if self.if_exists == "replace":
             return None
-        file = self.file_of(part)
-        size = _size(file)
-        text = read_file(self._record_of(part))
+        file = self.file_of(partition)
+        size = (stamp(file) or [None])[0]
+        text = read_file(self._record_of(partition))
         if text is None:
             if size is not None and self.if_exists == "error":
                 raise TableError(f"{file} exists and was not written by allegiance. Pass `force=True`.")
             return None
         try:
             values = json.loads(text)
-            same = values["run"] == self._digest(part, run)
+            same = values["run"] == self._digest(partition, run)
             if same and values["size"] is None:
-                return None  # an earlier run was killed at this part
+                return None  # an earlier run was killed at this partition
             if same and values["size"] == size:
                 review = values["review"]
                 rows = None if review is None else pa.ipc.open_stream(base64.b64decode(review)).read_all()
-                return ScoredPart(values["rows"], empty.from_json(values["summary"]), rows)
+                return ScoredPartition(values["rows"], empty.from_json(values["summary"]), rows)
         except (ValueError, KeyError, TypeError, pa.ArrowException):
             pass
         if self.if_exists == "error" and size is not None:
@@ -177,41 +162,35 @@ class PartitionedSink:
             )
         return None
 
-    def open(self, part: Partition, run: Mapping[str, Any]) -> Sink:
-        """Return the sink of a part. Its record says from now on that the file is one of this run."""
-        write_whole(self._record_of(part), json.dumps({"run": self._digest(part, run), "size": None}).encode())
-        return open_sink(self.file_of(part), force=True, metadata=self._metadata)
+    def open(self, partition: Partition, run: Mapping[str, Any]) -> Sink:
+        """Return the sink of a partition, whose record says from now on that the file is one of this run."""
+        write_whole(
+            self._record_of(partition), json.dumps({"run": self._digest(partition, run), "size": None}).encode()
+        )
+        return open_sink(self.file_of(partition), force=True, metadata=self._metadata)
 
-    def finish(self, part: Partition, run: Mapping[str, Any], done: ScoredPart) -> None:
-        """Write the record of a part after its file is complete."""
-        packed = None
+    def finish(self, partition: Partition, run: Mapping[str, Any], done: ScoredPartition) -> None:
+        """Write the record of a partition after its file is complete."""
+        buffer = pa.BufferOutputStream()
         if done.review is not None:
-            buffer = pa.BufferOutputStream()
             with pa.ipc.new_stream(buffer, done.review.schema) as writer:
                 writer.write_table(done.review)
-            packed = base64.b64encode(buffer.getvalue().to_pybytes()).decode()
         values = {
-            "run": self._digest(part, run),
-            "source": part.table.where,
-            "start": part.start,
+            "run": self._digest(partition, run),
+            "source": partition.table.where,
+            "start": partition.start,
             "rows": done.rows,
-            "size": _size(self.file_of(part)),
+            "size": (stamp(self.file_of(partition)) or [None])[0],
             "summary": done.summary.to_json(),
-            "review": packed,
+            "review": base64.b64encode(buffer.getvalue()).decode() or None,
         }
-        write_whole(self._record_of(part), json.dumps(values).encode())
+        write_whole(self._record_of(partition), json.dumps(values).encode())
 
-    def _record_of(self, part: Partition) -> str:
-        """Return the path of the record of a part."""
-        return f"{self.path}{RECORDS}/{part.name}.part.json"
+    def _record_of(self, partition: Partition) -> str:
+        """Return the path of the record of a partition."""
+        return f"{self.path}{RECORDS}/{partition.name}.part.json"
 
-    def _digest(self, part: Partition, run: Mapping[str, Any]) -> str:
-        """Return a hash of everything that determines the rows of a part."""
-        values = [dict(run), part.table.fingerprint(), part.start, part.stop]
+    def _digest(self, partition: Partition, run: Mapping[str, Any]) -> str:
+        """Return a hash of everything that determines the rows of a partition."""
+        values = [dict(run), partition.table.fingerprint(), partition.start, partition.stop]
         return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _size(path: str) -> int | None:
-    """Return the size of an output part, None if it does not exist."""
-    values = stamp(path)
-    return None if values is None else int(values[0])

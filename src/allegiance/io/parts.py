@@ -13,6 +13,7 @@ import pyarrow as pa
 from allegiance.drivers import Finding
 
 from .files import TableError
+from .values import plain_schema
 
 
 class Part:
@@ -48,16 +49,16 @@ class Part:
 
     @classmethod
     def of(cls, where: str, table: Any, format: str = "frame", *, written: bool = False) -> Part:
-        """Return a table in memory."""
+        """Return a part in memory."""
         table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
-
-        def read(columns: list[str], start: int, rows: int) -> Iterable[pa.RecordBatch]:
-            return table.select(columns).slice(start).to_batches(max_chunksize=rows)
-
-        return cls(where, format, table.schema, table.num_rows, read, written=written)
+        return cls(
+            *(where, format, table.schema, table.num_rows),
+            lambda columns, start, rows: table.select(columns).slice(start).to_batches(max_chunksize=rows),
+            written=written,
+        )
 
     def set_schema(self, schema: Any) -> None:
-        """Set the columns of a file, after checking their names."""
+        """Set the columns of the part, after checking their names."""
         self.schema = plain_schema(schema)
         try:
             self.names = list(self.schema.names)
@@ -71,11 +72,11 @@ class Part:
 
     @property
     def n_kept(self) -> int | None:
-        """The number of rows without excluded ones; None if it is unknown."""
+        """The number of rows of the part without excluded ones; None if it is unknown."""
         return None if self.n_rows is None else self.n_rows - len(self.excluded)
 
     def raw_row(self, row: int) -> int:
-        """Return the number of a row in the file, excluded rows included."""
+        """Return the number of a row in the file of the part, excluded rows included."""
         for other in sorted(self.excluded):
             if other > row:
                 break
@@ -83,15 +84,11 @@ class Part:
         return row
 
     def lines_of(self, rows: list[int]) -> list[int]:
-        """Return the lines of rows in the file, counted from 1."""
+        """Return the lines of rows in the file of the part, counted from 1."""
         return [self.first_line + row for row in rows]
 
-    def exclude(self, rows: Iterable[int]) -> None:
-        """Exclude rows of a file from reading."""
-        self.excluded = {*self.excluded, *rows}
-
     def kept_chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` on, in order, without excluded ones."""
+        """Yield the rows of the part from ``start`` on, in order, without excluded ones."""
         first = self.raw_row(start)
         excluded = np.array(sorted(self.excluded), dtype=np.int64)
         for chunk in self.chunks(columns, first, rows, first_pass):
@@ -102,7 +99,7 @@ class Part:
             yield chunk if high == low else chunk.filter(pa.array(keep))
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` on, in order, in chunks of any size, after validating every buffer."""
+        """Yield the rows of the part from ``start`` on in chunks of any size, after validating every buffer."""
         try:
             for chunk in self._read(columns, start, rows):
                 chunk.validate(full=True)
@@ -111,15 +108,8 @@ class Part:
             raise TableError(f"{self.where} is damaged. {error}") from error
 
 
-def plain_schema(schema: Any) -> Any:
-    """Replace views and run-end encoding of Arrow files, which pyarrow does not fully support, by plain types."""
-    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    kinds = [one.type.value_type if pa.types.is_run_end_encoded(one.type) else one.type for one in schema]
-    return pa.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
-
-
 def drop_first_rows(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa.RecordBatch]:
-    """Yield the chunks of a file without their first ``start`` rows."""
+    """Yield the chunks of a part without their first ``start`` rows."""
     for chunk in chunks:
         if start < chunk.num_rows:
             yield chunk.slice(start)
@@ -127,5 +117,5 @@ def drop_first_rows(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa
 
 
 def reading_finding(where: str, text: str, level: str = "note", remedy: str = "") -> Finding:
-    """Return a finding on how a file of a table was read."""
+    """Return a finding on how a part of a table was read."""
     return Finding("reading", (), f"{where}: {text}", remedy, level)

@@ -26,7 +26,6 @@ from .values import (
     ORDERS,
     as_numbers,
     as_texts,
-    as_times,
     has_leading_zeros,
     is_number,
     is_text,
@@ -127,7 +126,7 @@ class Profile:
 
     def n_duplicate_rows(self) -> int:
         """Return the number of rows that repeat an earlier one in all columns; 0 if the table is too large to check."""
-        rows = self.sample.rows(_WHOLE_ROWS, list(self.sample.names))
+        rows = self.sample.rows(_WHOLE_ROWS, self.sample.names)
         if rows.num_rows < self.n_rows or rows.num_rows * rows.num_columns > _WHOLE_CELLS or not rows.num_columns:
             return 0
         return int(rows.num_rows - rows.group_by(rows.column_names, use_threads=False).aggregate([]).num_rows)
@@ -206,7 +205,7 @@ def _read_plain(columns: Sequence[Any], first: int) -> Iterator[dict[str, _Numbe
 
 
 def _plain_numbers(texts: Any) -> FloatArray | None:
-    """Return texts as numbers if all are finite, with a decimal point and no leading zeros; else None."""
+    """Return the texts of profiled columns as numbers if all are finite and without leading zeros; else None."""
     try:
         values = plain_values(texts.cast(pa.float64()))
     except pa.ArrowInvalid:
@@ -230,7 +229,7 @@ def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[ColumnReadin
 def _set_medians(profiles: Sequence[ColumnProfile], sample: Sample) -> None:
     """Set the medians of numbers and dates, which come from the sample. Short columns are sorted together."""
     columns = [one for one in profiles if one.kind in ("number", "date")]
-    size = max(1, _BLOCK_CELLS // max(sample.n_rows, 1))
+    size = max(1, _BLOCK_CELLS // max(sample.keys.size, 1))
     for start in range(0, len(columns), size):
         block = columns[start : start + size]
         cells = [sample.column(one.name) for one in block]
@@ -258,14 +257,15 @@ class Sample:
         self._places = places
         # Without dictionaries, which differ between batches.
         self._schema = pa.schema([(schema.field(place).name, plain_type(schema.field(place).type)) for place in places])
+        self.names: list[str] = self._schema.names
         width = len(schema)
         self._most = min(max(_WHOLE_CELLS // width, _FINAL_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
         self._random = np.random.default_rng(0)
-        self._keys, self._batches = np.empty(0), list[Any]()
+        self.keys, self._batches = np.empty(0), list[Any]()
         self.share = 1.0
 
     def add(self, batch: Any) -> None:
-        """Sample the next batch, and thin the sample if it is too large."""
+        """Add rows of the next batch to the profile's sample, and thin it if it is too large."""
         keys = self._random.random(batch.num_rows)
         if batch.schema != self._schema:
             arrays = [without_dictionary(batch.column(place)) for place in self._places]
@@ -273,48 +273,34 @@ class Sample:
         if self.share < 1.0:
             batch, keys = batch.filter(pa.array(keys < self.share)), keys[keys < self.share]
         self._batches.append(batch)
-        self._keys = np.append(self._keys, keys)
+        self.keys = np.append(self.keys, keys)
         self.thin(self._most)
         if len(self._batches) > _MAX_BATCHES:
-            self._batches = self._table().combine_chunks().to_batches()
+            self._batches = pa.Table.from_batches(self._batches).combine_chunks().to_batches()
 
     def thin(self, most: int) -> None:
-        """Halve the sample until it has at most ``most`` rows and not too many bytes."""
-        while self._keys.size > most or (
-            self._keys.size > _MIN_ROWS and sum(batch.nbytes for batch in self._batches) > _SAMPLE_BYTES
+        """Halve the profile's sample until it has at most ``most`` rows and not too many bytes."""
+        while self.keys.size > most or (
+            self.keys.size > _MIN_ROWS and sum(batch.nbytes for batch in self._batches) > _SAMPLE_BYTES
         ):
             self.share /= 2
-            keep = self._keys < self.share
+            keep = self.keys < self.share
             ends = np.cumsum([batch.num_rows for batch in self._batches])
             for place, mask in enumerate(np.split(keep, ends[:-1])):  # one by one, to avoid a second copy
                 self._batches[place] = self._batches[place].filter(pa.array(mask))
-            self._keys = self._keys[keep]
-
-    def _table(self) -> Any:
-        """Return the sample as an Arrow table."""
-        return pa.Table.from_batches(self._batches, schema=self._schema)
-
-    @property
-    def n_rows(self) -> int:
-        """The number of sampled rows."""
-        return self._keys.size
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return list(self._schema.names)
+            self.keys = self.keys[keep]
 
     def column(self, name: str) -> Any:
-        """Return the values of one column, as an Arrow array."""
+        """Return the sampled values of a profiled column, as an Arrow array."""
         place = self._schema.get_field_index(name)
         return pa.chunked_array([batch.column(place) for batch in self._batches]).combine_chunks()
 
     def rows(self, most: int, columns: Sequence[str]) -> Any:
-        """Return columns of at most ``most`` rows, those with the smallest keys, as an Arrow table."""
-        table = self._table().select(columns)
-        if self._keys.size <= most:
+        """Return columns of at most ``most`` rows of the profile's sample, those with the smallest keys."""
+        table = pa.Table.from_batches(self._batches, schema=self._schema).select(columns)
+        if self.keys.size <= most:
             return table
-        return table.filter(pa.array(self._keys < np.partition(self._keys, most)[most]))
+        return table.filter(pa.array(self.keys < np.partition(self.keys, most)[most]))
 
 
 class _End(NamedTuple):
@@ -325,7 +311,7 @@ class _End(NamedTuple):
     next: float = np.inf
 
     def merge(self, other: _End) -> _End:
-        """Return the end of both ranges of numbers together."""
+        """Return the end of both ranges of profiled numbers together."""
         end, inner = sorted((self, other))
         if end.value == inner.value:
             return _End(end.value, end.n + inner.n, min(end.next, inner.next))
@@ -358,7 +344,7 @@ class _Moments(NamedTuple):
     infinite: int = 0
 
     def merge(self, later: _Moments) -> _Moments:
-        """Return the moments of these numbers and of later ones of the column."""
+        """Return the moments of these numbers and of later ones of the profiled column."""
         infinite = self.infinite + later.infinite
         if not self.n or not later.n:
             return (later if later.n else self)._replace(infinite=infinite)
@@ -377,12 +363,6 @@ class _Moments(NamedTuple):
             later.last,
             infinite,
         )
-
-    @property
-    def is_sum(self) -> bool:
-        """Whether the largest value is the sum of the others."""
-        top = -self.high.value
-        return bool(abs(self.mean * self.n - 2 * top) <= 0.01 * top)
 
     def repeated_ends(self, values: Mapping[str, int] | None) -> Iterator[_RepeatedEnd]:
         """Yield the smallest and the largest number if they are whole and repeated.
@@ -437,7 +417,7 @@ class _Numbers(NamedTuple):
 
 
 def _numbers_of(table: FloatArray, first: int) -> list[_Numbers]:
-    """Return the numbers of each row of a table, with their moments; ``first`` is the row of the first number."""
+    """Return the numbers of profiled columns, the rows of ``table``, with moments; ``first`` is their first row."""
     if not table.shape[1]:
         return [_Numbers(values, 0, _Moments()) for values in table]
     finite = np.isfinite(table)
@@ -452,8 +432,8 @@ def _numbers_of(table: FloatArray, first: int) -> list[_Numbers]:
     high = -table if is_full else np.where(finite, -table, np.inf)
     facts = (
         *(n, mean, squares),
-        _low_ends(table if is_full else np.where(finite, table, np.inf)),
-        _low_ends(high),
+        _ends(table if is_full else np.where(finite, table, np.inf)),
+        _ends(high),
         *(first + high.argmin(axis=1), (filled == np.floor(filled)).all(axis=1), counting, table[:, 0], table[:, -1]),
         infinite,
     )
@@ -465,8 +445,8 @@ def _numbers_of(table: FloatArray, first: int) -> list[_Numbers]:
     ]
 
 
-def _low_ends(table: FloatArray) -> list[_End]:
-    """Return the low end of each row of a table, infinite where a number is missing."""
+def _ends(table: FloatArray) -> list[_End]:
+    """Return the low end of each profiled column, a row of a table that is infinite where a number is missing."""
     low = table.min(axis=1)
     is_low = table == low[:, None]
     following = np.where(is_low, np.inf, table).min(axis=1)
@@ -500,18 +480,15 @@ class ColumnReadings:
         self.readings = dict.fromkeys(readings if self.usable else (), _Stats())
         self._rows = self._absent = 0
         self._word_counts: Counter[str] = Counter()
-        self._values: Counter[str] | None = Counter()
+        #: Counts of distinct values; None if there are too many.
+        self.values: Counter[str] | None = Counter()
         self._first = ""
         self._leading_zeros = self._ambiguous = False
 
     def best_reading(self) -> str | None:
-        """Return the reading with the fewest contradictions if most values fit it; None for text."""
+        """Return the reading with the fewest contradictions for the profile; None if most values contradict it."""
         best = min(self.readings, key=lambda reading: self.readings[reading].n_strays, default=None)
         return best if best and self.readings[best].moments.n > self.readings[best].n_strays else None
-
-    def n_times(self, text: str) -> int:
-        """Return the count of a text; 1 if there are too many distinct values."""
-        return 1 if self._values is None else self._values[text.strip()]
 
     @property
     def only_mark(self) -> str | None:
@@ -552,24 +529,24 @@ class ColumnReadings:
         gaps = np.isnan(numbers)
         self._word_counts.update(f"{value:g}" for value in raw[gaps & ~np.isnan(raw)])
         self._absent += int(gaps.sum())
-        if self._values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
-            self._values = None
-        if self._values is not None:
+        if self.values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
+            self.values = None
+        if self.values is not None:
             self._count_values(as_texts(column.filter(pa.array(~gaps))))
         (own,) = _numbers_of(numbers[None], first)
         self.readings = {name: _Stats(stats.moments.merge(own.moments)) for name, stats in self.readings.items()}
 
     def _count_values(self, texts: Any) -> None:
         """Count distinct values while there are few."""
-        if self._values is not None:
+        if self.values is not None:
             pairs = None if len(texts) <= _BLOCK_ROWS else pc.value_counts(texts)
             counts: Any = Counter(texts.to_pylist()) if pairs is None else pairs
             if len(counts) <= self._most_values:
-                self._values.update(
+                self.values.update(
                     counts if pairs is None else dict(zip(*(part.to_pylist() for part in pairs.flatten()), strict=True))
                 )
-            if max(len(counts), len(self._values)) > self._most_values:
-                self._values = None
+            if max(len(counts), len(self.values)) > self._most_values:
+                self.values = None
 
     def _add_text(self, column: Any, first: int, plain: dict[str, _Numbers] | None) -> None:
         """Add texts to the profile of a column."""
@@ -640,7 +617,7 @@ class ColumnReadings:
     def finish(self, sample: Sample, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
         """Return the profile after all rows have been added, except for the median."""
         profile = ColumnProfile(self.name, str(self._kind), "other" if not self.usable else "empty", n_rows=self._rows)
-        profile.values = None if self._values is None else dict(self._values)
+        profile.values = None if self.values is None else dict(self.values)
         profile.n_missing, profile.missing = self._absent, self._missing
         if not self.usable or self._rows == self._absent:
             return profile
@@ -720,21 +697,10 @@ def _as_mask(column: Any) -> BoolArray:
 
 
 def typed_field(profile: ColumnProfile, kind: Any, keep_words: bool) -> Any:
-    """Return the type of a text column by its profile; with ``keep_words``, whole numbers mixed with words stay text.
-
-    This is needed for labels, where "unknown" may be a label.
-    """
+    """Return the type of a text column by its profile; with ``keep_words``, integers mixed with words stay text."""
     words = bool(keep_words and profile.integer and (profile.missing_words or profile.strays))
     if not is_text(kind) or profile.kind not in ("number", "date") or words:
         return kind
     if profile.kind == "date":
         return pa.timestamp("us")
     return pa.int64() if profile.integer and not profile.infinite else pa.float64()
-
-
-def typed_column(column: Any, profile: ColumnProfile, kind: Any) -> Any:
-    """Return a column of text as numbers or times by its profile, of the type from :func:`typed_field`."""
-    numbers, _ = read_column(column, profile.reading, profile.missing)
-    if profile.kind == "date":
-        return pa.array(as_times(numbers))
-    return pa.array(numbers, from_pandas=True).cast(kind)

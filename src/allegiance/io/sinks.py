@@ -5,14 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import PurePosixPath
 from types import TracebackType
 from typing import IO, Any
@@ -25,11 +21,8 @@ from allegiance._core.stored import json_value
 from allegiance._core.validation import require
 
 from .files import TableError, check_writable, replacing
-from .formats import cast_column
-from .parts import plain_schema
-
-__all__ = ["Percent", "Sink", "open_sink", "write_table"]
-
+from .values import cast_column, json_text, plain_schema, plain_text
+from .workbooks import WorkbookWriter
 
 #: Formats by file name ending.
 WRITABLE = {
@@ -51,16 +44,6 @@ _TEXT_ROWS = 65_536
 _GROUP_ROWS, _GROUP_BYTES = 65_536, 2**23
 #: Prefixes that make a spreadsheet program evaluate a text as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Maximum rows of a worksheet and characters of a cell.
-_SHEET_ROWS, _CELL_CHARACTERS = 1_048_576, 32_767
-#: Widest column of a worksheet, in characters, and the rows that set the widths.
-_MAX_WIDTH, _WIDTH_ROWS = 50, 1_000
-#: Control characters, which XML cannot store.
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-
-
-class Percent(float):
-    """A share that workbooks display as a percentage."""
 
 
 def open_sink(
@@ -125,17 +108,7 @@ def open_sink(
 
 
 def write_table(path: str | os.PathLike[str], table: Any, **options: Any) -> None:
-    """Write a whole table.
-
-    Parameters
-    ----------
-    path
-        The file.
-    table
-        An Arrow table or a record batch.
-    **options
-        As in :func:`open_sink`.
-    """
+    """Write an Arrow table or record batch to a sink; ``options`` are those of :func:`open_sink`."""
     with open_sink(path, **options) as sink:
         sink.write(table)
 
@@ -169,8 +142,8 @@ class Sink:
             "tsv": lambda file, schema: _Delimited(file, schema, "\t", escape_formulas),
             "parquet": _Parquet,
             "arrow": pa.ipc.new_file,
-            "jsonl": _Json,
-            "xlsx": lambda file, schema: _Workbook(file, schema, self),
+            "jsonl": lambda file, schema: _Json(file),
+            "xlsx": lambda file, schema: WorkbookWriter(file, schema, self),
         }
         self._make = writers[format]
         self._writer: Any = None
@@ -269,11 +242,22 @@ class _Parquet:
         self._writer.close()
 
 
-class _Delimited:
+class _Text:
+    """A sink of text."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def close(self) -> None:
+        """Do nothing: sinks of text have no footer."""
+
+
+class _Delimited(_Text):
     """Text with a header; missing values and NaN are empty. Unlike pyarrow.csv, it quotes only where needed."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, sep: str, escape_formulas: bool) -> None:
-        self._file, self._sep, self._escapes = file, sep, escape_formulas
+        super().__init__(file)
+        self._sep, self._escapes = sep, escape_formulas
         names = [f"'{name}" if escape_formulas and name.startswith(_FORMULA) else name for name in schema.names]
         header = io.StringIO()
         csv.writer(header, delimiter=sep, lineterminator="\n").writerow(names)
@@ -293,7 +277,12 @@ class _Delimited:
         kind = column.type
         if pa.types.is_floating(kind):
             return pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
-        text = _as_text(column)
+        try:
+            text = column.cast(pa.string())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # lists and structs become JSON
+            values = column.to_pylist()
+            texts = [plain_text(value) if isinstance(value, bytes) else json_text(value) for value in values]
+            text = pa.array(texts, pa.string())
         if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
             return text
         if self._escapes:
@@ -302,156 +291,12 @@ class _Delimited:
         quoted = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
         return pc.if_else(pc.match_substring_regex(text, f'[{self._sep}"\r\n]'), quoted, text)
 
-    def close(self) -> None:
-        """Delimited text has no footer."""
 
-
-def _as_text(column: Any) -> Any:
-    """Return a column to write as texts; lists and structs become JSON."""
-    try:
-        return column.cast(pa.string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        texts = [_plain(value) if isinstance(value, bytes) else _json_text(value) for value in column.to_pylist()]
-        return pa.array(texts, pa.string())
-
-
-class _Json:
+class _Json(_Text):
     """JSON objects, one per line."""
-
-    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
-        self._file = file
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         for row in batch.to_pylist():
-            line = json.dumps(json_value(row), ensure_ascii=False, allow_nan=False, default=_plain)
+            line = json.dumps(json_value(row), ensure_ascii=False, allow_nan=False, default=plain_text)
             self._file.write(line.encode() + b"\n")
-
-    def close(self) -> None:
-        """JSON lines have no footer."""
-
-
-def _json_text(value: Any) -> str | None:
-    """Return a nested value of a written cell as JSON text."""
-    return None if value is None else json.dumps(json_value(value), ensure_ascii=False, default=_plain)
-
-
-def _plain(value: Any) -> str:
-    """Return a cell that JSON or a workbook cannot store as text, bytes with escapes."""
-    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-class _Workbook:
-    """A workbook whose first sheet is the table, with a frozen bold header and filters; texts are never formulas."""
-
-    def __init__(self, file: IO[bytes], schema: pa.Schema, sink: Sink) -> None:
-        from xlsxwriter import Workbook
-
-        self._book = Workbook(file, {"constant_memory": True, "default_date_format": "yyyy-mm-dd"})
-        self._bold = self._book.add_format({"bold": True})
-        self._percent = self._book.add_format({"num_format": "0%"})
-        self._moment = self._book.add_format({"num_format": "yyyy-mm-dd hh:mm"})
-        self._title = self._book.add_format({"bold": True, "font_size": 12})
-        self._sheet, self._sink, self._rows = self._book.add_worksheet("table"), sink, 1
-        self._names, self._widths = schema.names, [len(name) + 3 for name in schema.names]
-        self._sheet.freeze_panes(1, 0)
-        self._sheet.repeat_rows(0)
-        self._sheet.set_landscape()
-        self._sheet.fit_to_pages(1, 0)
-        formats = {name: self._book.add_format({"num_format": text}) for name, text in sink.formats.items()}
-        self._formats = [formats.get(name) for name in schema.names]
-        self._numbers = [place for place, name in enumerate(schema.names) if name in sink.numbers]
-        for place, name in enumerate(schema.names):
-            self._write(self._sheet, 0, place, name, self._bold)
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append a batch."""
-        if self._rows + batch.num_rows > _SHEET_ROWS:
-            raise TableError(f"a worksheet holds at most {_SHEET_ROWS - 1:,} rows: write .csv or .parquet.")
-        columns = [column.to_pylist() for column in batch.columns]
-        for place in self._numbers:
-            columns[place] = [_as_number(value) for value in columns[place]]
-        for row in zip(*columns, strict=True):
-            for place, value in enumerate(row):
-                self._write(self._sheet, self._rows, place, value, self._formats[place])
-            if self._rows <= _WIDTH_ROWS:
-                self._widths = [max(w, _width(value)) for w, value in zip(self._widths, row, strict=True)]
-            self._rows += 1
-
-    def _write(self, sheet: Any, row: int, place: int, value: Any, style: Any = None) -> None:
-        """Write a cell: a number, a truth value, a time or text."""
-        if value is None or (isinstance(value, float | Decimal) and not math.isfinite(value)):
-            return
-        if isinstance(value, bool):
-            sheet.write_boolean(row, place, value, style)
-        elif isinstance(value, float | Decimal) or (isinstance(value, int) and abs(value) < 10**15):
-            exact = _Exact(value) if isinstance(value, float) else value
-            sheet.write_number(row, place, exact, self._percent if isinstance(value, Percent) else style)
-        elif isinstance(value, date) and value.year >= 1900:
-            moment: Any = value
-            moment = moment.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
-            timed = isinstance(moment, datetime) and (moment.hour or moment.minute or moment.second)
-            sheet.write_datetime(row, place, moment, self._moment if timed else None)
-        else:
-            text = _json_text(value) if isinstance(value, (dict, list)) else _plain(value)
-            sheet.write_string(row, place, _ILLEGAL.sub("", str(text))[:_CELL_CHARACTERS], style)
-
-    def close(self) -> None:
-        """Set widths, filters and drop-down lists, and write the summary."""
-        if self._book.fileclosed:
-            return
-        for place, width in enumerate(self._widths):
-            self._sheet.set_column(place, place, min(width, _MAX_WIDTH))
-        self._sheet.autofilter(0, 0, max(self._rows - 1, 0), len(self._widths) - 1)
-        for name, values in self._sink.choices.items():
-            place = self._names.index(name)
-            if sum(len(value) + 1 for value in values) <= 255:  # the limit of the format
-                rule = {"validate": "list", "source": list(values), "error_type": "warning"}
-                self._sheet.data_validation(1, place, max(self._rows - 1, 1), place, rule)
-        for name, colors in self._sink.colors.items():
-            place = self._names.index(name)
-            for text, color in colors.items():
-                style = self._book.add_format({"bg_color": color})
-                rule = {"type": "cell", "criteria": "==", "value": f'"{text}"', "format": style}
-                self._sheet.conditional_format(1, place, max(self._rows - 1, 1), place, rule)
-        if self._sink.summary:
-            self._write_summary(self._book.add_worksheet("summary"))
-        self._book.close()
-
-    def _write_summary(self, sheet: Any) -> None:
-        """Write the second sheet of a workbook."""
-        sheet.set_column(0, 0, 24)
-        sheet.set_column(1, 1, 34)
-        sheet.set_column(2, 12, 16)
-        sheet.set_landscape()
-        sheet.fit_to_pages(1, 0)
-        row = 0
-        for title, lines in self._sink.summary:
-            self._write(sheet, row, 0, title, self._title)
-            for number, line in enumerate(lines):
-                row += 1
-                is_header = number == 0 and len(line) > 2 and all(isinstance(value, str) for value in line)
-                for place, value in enumerate(line):
-                    self._write(sheet, row, place, value, self._bold if is_header else None)
-            row += 2
-
-
-class _Exact(float):
-    """A number that is written with all its digits, one more than XlsxWriter writes."""
-
-    def __format__(self, spec: str) -> str:
-        return repr(float(self))
-
-
-def _as_number(value: Any) -> Any:
-    """Return a text as a number if it is one that a spreadsheet writes the same way."""
-    if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,10})?", value.strip()):
-        return float(value) if "." in value else int(value)
-    return value
-
-
-def _width(value: Any) -> int:
-    """Return the width of a cell of a workbook, in characters."""
-    if isinstance(value, float):
-        return 8
-    return 12 if isinstance(value, date) else len(str(value)) + 2 if value is not None else 0

@@ -25,12 +25,13 @@ from allegiance.fitting import Chunk, Columns, Specification, calibrate_fitted, 
 from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, Summary
 
-from .batches import Batch, BatchScorer, Rows, ScoredBatch, first_rows, prepare_scoring, profile_table
+from .batches import Batch, BatchScorer, Rows, ScoredBatch, merge_reviews, prepare_scoring, profile_table
 from .files import TableError, is_folder, refuse_inputs
-from .partitions import PartitionedSink, ScoredPart, list_partitions
+from .model import Model
+from .partitions import PartitionedSink, ScoredPartition, list_partitions
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
-from .saved import Model, model_id
+from .saved import model_id
 from .sinks import Sink, open_sink
 from .tables import BATCH_ROWS, open_table
 
@@ -196,35 +197,34 @@ def score_rows(
         # Fail before the work if the output cannot store a column.
         output.check(table.schema.field(name) for name in rows.keep)
     empty, resumed, skipped = score(rows.empty_batch()), 0, dict[str, str]()
-    parts: list[ScoredPart] = []
+    parts: list[ScoredPartition] = []
     with (
         output if isinstance(output, PartitionedSink) else nullcontext(),
         _workers(score, executor, points) as score_all,
         progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
     ):
-
-        def write(some: Rows, sink: Sink | None, start: int = 0, stop: int | None = None) -> ScoredPart:
-            return _write(score_all(some.batches(batch_rows, start, stop)), sink, score, empty, advance)
-
+        finish = partial(_write_stream, score=score, empty=empty, advance=advance)
         if not isinstance(output, PartitionedSink):
             refuse_inputs("" if output is None else output.path, table.files)
-            parts.append(write(rows, output))
+            parts.append(finish(score_all(rows.batches(batch_rows)), output))
         else:
-            run, partitions = _describe(rows, score), list_partitions(table)
+            run, partitions = _describe_stream(rows, score), list_partitions(table)
             for part in partitions:
                 refuse_inputs(output.file_of(part), table.files)
             for part in partitions:
+                inner = rows.within(part.table)
                 earlier = output.find(part, run, empty.summary)
                 if earlier is not None:
                     if score.plan is not None:
-                        profile = profile_table(fitted, rows.within(part.table), part.start, part.stop)
+                        profile = profile_table(fitted, inner, part.start, part.stop)
                         earlier = earlier._replace(summary=replace(earlier.summary, profile=profile))
                     parts.append(earlier)
                     resumed += earlier.rows
                     advance(earlier.rows)
                     continue
                 try:
-                    done = write(rows.within(part.table), output.open(part, run), part.start, part.stop)
+                    scored = score_all(inner.batches(batch_rows, part.start, part.stop))
+                    done = finish(scored, output.open(part, run))
                 except (ValueError, OSError, pa.ArrowException) as error:
                     if not skip_errors:
                         raise
@@ -236,32 +236,33 @@ def score_rows(
     n_rows = sum(part.rows for part in parts)
     if points is None:
         fitted.warn_if_imprecise(summary.imprecise, n_rows)
-    review = first_rows([part.review for part in parts], score.review)
+    review = merge_reviews([part.review for part in parts], score.review)
     return StreamSummary(n_rows, resumed, time.perf_counter() - started, summary, review, skipped)
 
 
-def _write(
+def _write_stream(
     scored: Iterator[ScoredBatch],
     sink: Sink | None,
+    *,
     score: BatchScorer,
     empty: ScoredBatch,
     advance: Callable[[int], None],
-) -> ScoredPart:
-    """Write scored batches to one file, and merge their summaries and review lists."""
+) -> ScoredPartition:
+    """Write a stream of scored batches to one file, and merge their summaries and review lists."""
     n_rows, summary, review = 0, empty.summary, empty.review
     with sink if sink is not None else nullcontext():
         for batch in scored:
             n_rows, summary = n_rows + batch.rows.num_rows, summary + batch.summary
-            review = first_rows([review, batch.review], score.review)
+            review = merge_reviews([review, batch.review], score.review)
             if sink is not None:
                 sink.write(batch.rows)
             advance(batch.n_read)
         if sink is not None and not n_rows:
             sink.write(empty.rows)
-    return ScoredPart(n_rows, summary, review)
+    return ScoredPartition(n_rows, summary, review)
 
 
-def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
+def _describe_stream(rows: Rows, score: BatchScorer) -> dict[str, Any]:
     """Return the values that determine the output of a stream."""
     return {
         "scorer": model_id(score.fitted),
@@ -277,16 +278,14 @@ def _describe(rows: Rows, score: BatchScorer) -> dict[str, Any]:
     }
 
 
-@lru_cache(_CACHED_SCORERS)
-def _unpack(packed: bytes) -> BatchScorer:
-    """Unpickle the scorer of a stream, once for all batches with the same bytes."""
-    scorer: BatchScorer = pickle.loads(packed)
-    return scorer
+#: Unpickles the scorer of a stream, once for all batches with the same bytes.
+_unpack = lru_cache(_CACHED_SCORERS)(pickle.loads)
 
 
 def _score_remotely(packed: bytes, batch: Batch) -> ScoredBatch:
     """Score a batch of a stream in a worker process."""
-    return _unpack(packed)(batch)
+    scored: ScoredBatch = _unpack(packed)(batch)
+    return scored
 
 
 @contextmanager
@@ -312,6 +311,7 @@ def _workers(
     with ThreadPoolExecutor(together) as pool:
 
         def submit(batch: Batch) -> Future[Any]:
+            """Submit a batch of the stream, entered in this thread."""
             return pool.submit(score.measure, batch, score.enter(batch))
 
         try:
@@ -348,7 +348,7 @@ class StreamChunks:
         self.n_features, self.has_labels = len(rows.names), sample is not None or rows.labels is not None
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the rows once, and merge the batch summaries."""
+        """Read the stream of rows once, and merge the summaries of its batches."""
         batches = ((batch.X, batch.labels) for batch in self._rows.batches(self._batch_rows) if len(batch.X))
         total: AnySummary | None = None
         start = 0
@@ -442,7 +442,7 @@ def fit_stream(
     clusterer = None
     chunks = StreamChunks(rows, batch_rows, verbose)
     if n_clusters is not None:
-        sample, clusterer = _kmeans(rows, check_count(n_clusters, "n_clusters"), specification.settings.seed)
+        sample, clusterer = _cluster_sample(rows, check_count(n_clusters, "n_clusters"), specification.settings.seed)
         # By labels: exact means, from which a column that is constant within clusters does not deviate by rounding.
         chunks = StreamChunks(rows, batch_rows, verbose, (sample, clusterer.labels_))
     # Batches are plain arrays; column names are set below, for scoring frames later.
@@ -457,8 +457,8 @@ def fit_stream(
     return fitting if plan is None else Model(plan, fitting)
 
 
-def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
-    """Return a sample of the rows of a stream, and k-means fitted to the sample."""
+def _cluster_sample(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
+    """Return a sample of the rows of a stream, and k-means fitted to it."""
     from sklearn.cluster import KMeans
 
     most = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
-from glob import glob, has_magic
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,31 +23,27 @@ from allegiance._core.validation import join_names
 from allegiance.drivers import Finding
 from allegiance.notebook import count
 
-from .files import TableError, filesystem_of, is_url, stamp
-from .formats import OPENERS, as_arrow, cast_column, open_bytes, wrap_errors
+from .files import (
+    ENDINGS,
+    FORMATS,
+    TableError,
+    check_readable,
+    format_of,
+    is_url,
+    locate_files,
+    open_bytes,
+    stamp,
+    wrap_errors,
+)
+from .formats import OPENERS, as_arrow
 from .parts import Part
-from .profile import Profile, Sentinel, profile_of, typed_column, typed_field
+from .profile import Profile, Sentinel, profile_of, typed_field
 from .text import Dialect, NotUtf8Error, TextFile
-from .values import as_times, is_text, join_counts
+from .values import as_times, cast_column, is_text, join_counts, read_column
 from .workbooks import open_workbook
-
-__all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
-
 
 #: Default rows per batch: a few megabytes of numbers for a table of usual width.
 BATCH_ROWS = 65_536
-#: File name endings by format.
-FORMATS = {
-    "csv": (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".feather", ".ipc"),
-    "npy": (".npy",),
-    "xlsx": (".xlsx", ".xlsm", ".xls", ".ods"),
-    "jsonl": (".jsonl", ".ndjson", ".json"),
-    "h5ad": (".h5ad",),
-}
-_ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
-_COMPRESSED = (".gz", ".bz2", ".zst")
 #: Maximum cells of a batch, so that wide tables take no more memory than narrow ones, and its minimum rows.
 _BATCH_CELLS, _MIN_ROWS = 1 << 21, 128
 #: Maximum cells of a batch for profiling. Sums are rounded at batch boundaries, so it is fixed.
@@ -111,7 +106,7 @@ def open_table(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from allegiance.io.tables import open_table
+    >>> from allegiance.io import open_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "points.csv"
     ...     _ = path.write_text("x;spent\n1;1.200,50 €\n2;n/a\n3;7,25 €\n")
@@ -184,7 +179,7 @@ class Table:
         self._set_columns()
 
     def _set_columns(self) -> None:
-        """Set the columns that all parts have; a column that is text in one part is text."""
+        """Set the columns of the table: those of all parts; one that is text in some part is text."""
         counts = Counter(name for part in self._parts for name in (*part.names, *part.keys))
         names = [name for name, n in counts.items() if n == len(self._parts)]
         if not names:
@@ -207,7 +202,7 @@ class Table:
         return incomplete, [name for name in self._partial if name not in incomplete]
 
     def _common_type(self, name: str) -> Any:
-        """Return the type of a column that all of the table's files can be cast to."""
+        """Return the type of a table's column to which it can be cast in all parts."""
         types = [pa.string() if name in part.keys else part.schema.field(name).type for part in self._parts]
         kinds = list(dict.fromkeys(types))
         if len(kinds) > 1 and any(is_text(kind) for kind in kinds):
@@ -247,7 +242,7 @@ class Table:
         return bool(self._written)
 
     def place_of(self, row: int) -> str:
-        """Return the file of a row, and its line in a text file or its number from 0 in the file, for messages."""
+        """Return the file of a table's row and its line, or its number in a file without lines, for messages."""
         part, (raw, *_) = next((part, rows) for part, rows in self._split_rows([row]) if rows)
         return f"{part.where}, line {part.lines_of([raw])[0]:,}" if part.written else f"{part.where}, row {raw:,}"
 
@@ -266,8 +261,8 @@ class Table:
                 profile = self._scan(first=True)
             except NotUtf8Error:
                 for part in self._parts:
-                    if isinstance(part, TextFile):
-                        part.fall_back()
+                    if isinstance(part, TextFile) and part.encoding == "utf-8":
+                        part.read_head("cp1252")
                 self._set_columns()
                 profile = self._scan(first=True)
             if not self._rules["keep_sentinels"]:
@@ -289,7 +284,7 @@ class Table:
             missing = dict.fromkeys(self.columns, missing)
         self.check_columns(missing)
         missing = {**missing} | {name: (*missing.get(name, ()), value) for name, (value, *_) in self._sentinels.items()}
-        rows = rows_of_batch(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
+        rows = limit_rows(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
         batches = _regroup_rows(self._chunks(self.columns, rows, 0, first_pass=True), rows)
         rules = {name: self._rules[name] for name in ("decimal", "dayfirst")}
         return profile_of(batches, self._raw, missing=missing, check_rows=check_rows, **rules)
@@ -300,7 +295,7 @@ class Table:
         for row, line in zip(sorted(odd), self.lines_of(sorted(odd)), strict=True):
             lines.setdefault(odd[row], []).append(line)
         for part, rows in self._split_rows(sorted(odd)):
-            part.exclude(rows)
+            part.excluded.update(rows)
         for reason, places in lines.items():
             text = f"Left out {count(len(places), 'row')} ({reason}): {_describe_lines(places)}."
             finding = Finding("rows", (), text, "--keep-rows all", "note" if reason == "empty" else "warning")
@@ -367,47 +362,38 @@ class Table:
         if self._written and self._rules["keep_rows"] == "auto":
             self.profile()  # finds the rows to leave out
         self.schema_of(names, typed=typed)
-        rows = rows_of_batch(rows, len(names))
+        rows = limit_rows(rows, len(names))
         batches = _regroup_rows(_stop_at(self._chunks(names, rows, start), stop, start), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
-        """Return the table, or some of its columns, in memory.
-
-        Parameters
-        ----------
-        columns, typed
-            As in :meth:`batches`.
-        """
+        """Return the table, or some of its columns, in memory; the parameters are those of :meth:`batches`."""
         names = self.check_columns(self.columns if columns is None else columns)
         schema = self.schema_of(names, typed=typed)
         return pa.Table.from_batches(list(self.batches(names, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
-        """Return a random sample of unparsed rows in their order, which :meth:`profile` draws.
+        """Return a random sample of at most ``most`` unparsed rows in their order, which :meth:`profile` draws.
 
-        Parameters
-        ----------
-        most
-            Maximum number of rows. Samples of tables with several hundred columns may have fewer than 16,384 rows.
-        columns
-            Names of columns of numbers, dates or texts.
+        Samples of tables with several hundred columns may have fewer than 16,384 rows.
         """
         return self.profile().sample.rows(most, self.check_columns(columns))
 
     def typed(self, batch: pa.RecordBatch, *, keep_words: bool = True) -> pa.RecordBatch:
-        """Convert unparsed rows to the types in the profile.
+        """Convert unparsed rows of the table to the types in its profile.
 
         With ``keep_words``, whole numbers mixed with words stay text: they may be labels, and "unknown" one of them.
         """
         schema = self.schema_of(batch.schema.names, typed=True, keep_words=keep_words)
         if batch.schema.types == schema.types:
             return batch
-        columns = self.profile().columns
-        arrays = [
-            array if array.type == one.type else typed_column(array, columns[one.name], one.type)
-            for array, one in zip(batch.columns, schema, strict=True)
-        ]
+        arrays = list(batch.columns)
+        for place, one in enumerate(schema):
+            if arrays[place].type != one.type:
+                column = self.profile().columns[one.name]
+                numbers, _ = read_column(arrays[place], column.reading, column.missing)
+                values = as_times(numbers) if column.kind == "date" else numbers
+                arrays[place] = pa.array(values, from_pandas=True).cast(one.type)
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def schema_of(self, columns: Sequence[str], *, typed: bool, keep_words: bool = True) -> pa.Schema:
@@ -416,14 +402,9 @@ class Table:
         if not typed or self._written.isdisjoint(columns):
             return pa.schema(raw)
         profiles = self.profile().columns
-        return pa.schema(
-            [
-                one.with_type(typed_field(profiles[one.name], one.type, keep_words))
-                if one.name in self._written
-                else one
-                for one in raw
-            ]
-        )
+        types = [typed_field(profiles[one.name], one.type, keep_words) for one in raw]
+        own = [kind if one.name in self._written else one.type for one, kind in zip(raw, types, strict=True)]
+        return pa.schema([one.with_type(kind) for one, kind in zip(raw, own, strict=True)])
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
         """Return the names if the table has all of these columns; otherwise list the missing ones in an error."""
@@ -469,26 +450,22 @@ class Table:
 
 
 def _describe_lines(places: list[str]) -> str:
-    """Return line numbers of left-out rows of a table as text, consecutive ones as a range."""
+    """Return line numbers of a table's left-out rows as text, consecutive ones as a range."""
     if not all(place.isdigit() for place in places):
         return f"line {join_names(places)}"
-    runs: list[list[int]] = []
-    for line in map(int, places):
-        if runs and line == runs[-1][-1] + 1:
-            runs[-1].append(line)
-        else:
-            runs.append([line])
-    listed = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    lines = np.array(places, dtype=np.int64)
+    runs = np.split(lines, np.flatnonzero(np.diff(lines) != 1) + 1)
+    listed = [f"{run[0]}-{run[-1]}" if run.size > 1 else str(run[0]) for run in runs]
     return f"{'line' if len(places) == 1 else 'lines'} {join_names(listed)}"
 
 
-def rows_of_batch(rows: int, width: int, cells: int | None = None) -> int:
-    """Return the rows per batch: ``rows``, or fewer in wide tables."""
+def limit_rows(rows: int, width: int, cells: int | None = None) -> int:
+    """Return how many rows of a table to read at a time: ``rows``, or fewer if it is wide."""
     return min(rows, max(_MIN_ROWS, (cells or _BATCH_CELLS) // max(width, 1)))
 
 
 def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str) -> str:
-    """Return a message about unknown columns, with similar names."""
+    """Return a message about columns that a table does not have, with similar names."""
     by_lower_case = {name.lower(): name for name in columns}
     close = {name: get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6) for name in unknown[:5]}
     sentences = [
@@ -504,24 +481,23 @@ def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str)
 
 
 def _regroup_rows(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Regroup the rows of chunks into batches of ``rows`` rows."""
+    """Regroup the chunks of a table into pieces of ``rows`` rows."""
     pieces: list[pa.RecordBatch] = []
     count = 0
     for chunk in chunks:
-        rest = chunk
-        while count + rest.num_rows >= rows:
-            pieces.append(rest.slice(0, rows - count))
-            rest, count = rest.slice(rows - count), 0
-            yield _merge_pieces(pieces)
-        if rest.num_rows:
-            pieces.append(rest)
-            count += rest.num_rows
+        start = 0
+        while start < chunk.num_rows:
+            pieces.append(chunk.slice(start, rows - count))
+            start, count = start + pieces[-1].num_rows, count + pieces[-1].num_rows
+            if count == rows:
+                yield _merge_pieces(pieces)
+                count = 0
     if pieces:
         yield _merge_pieces(pieces)
 
 
 def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
-    """Yield chunks up to the row ``stop``; ``row`` is the first row."""
+    """Yield the chunks of a table up to the row ``stop``; ``row`` is the first row."""
     for chunk in chunks:
         yield chunk if stop is None else chunk.slice(0, stop - row)
         row += chunk.num_rows
@@ -530,50 +506,10 @@ def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> It
 
 
 def _merge_pieces(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Merge pieces of a table into one batch, and clear the list to free their memory."""
+    """Merge pieces of a table, and clear the list to free their memory."""
     whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
     pieces.clear()
     return whole
-
-
-# File names and formats.
-
-
-def locate_files(spec: str, format: str | None = None) -> list[str]:
-    """Return the files of a path, pattern, folder or URL."""
-    if is_url(spec):
-        filesystem, path = filesystem_of(spec)
-        with wrap_errors(f"{spec} cannot be reached."):
-            if not (has_magic(path) or filesystem.isdir(path)):
-                return [spec]
-            paths = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
-        scheme = spec.partition("://")[0]
-        paths = [name if is_url(name) else f"{scheme}://{name}" for name in paths]
-    elif os.path.isdir(spec):
-        paths = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file())
-    elif has_magic(spec) and not os.path.exists(spec):
-        paths = sorted(name for name in glob(spec, recursive=True) if os.path.isfile(name))
-    else:
-        return [spec]
-    if has_magic(spec) and not paths:
-        raise TableError(f"no file matches {spec}.")
-    visible = [name for name in paths if not _is_hidden(name, spec)]
-    tables = [name for name in visible if format is not None or _format_of(name) is not None]
-    if not tables:
-        raise TableError(f"{spec} contains no table: none of its files ends in {', '.join(_ENDINGS)}.")
-    different = sorted({str(_format_of(name)) for name in tables})
-    if len(different) > 1 and format is None:
-        raise TableError(
-            f"{spec} has files of several formats ({', '.join(different)}): name one, as *.{different[0]}."
-        )
-    return tables
-
-
-def _is_hidden(name: str, spec: str) -> bool:
-    """Return whether a file, or one of its folders below ``spec``, is hidden."""
-    above, parts = (PurePosixPath(path.replace(os.sep, "/")).parts for path in (spec, name))
-    inner = parts[len(above) :] if parts[: len(above)] == above else parts[-1:]
-    return any(part.startswith((".", "_")) and "=" not in part for part in inner)
 
 
 def _folder_keys(path: str) -> dict[str, str | None]:
@@ -583,45 +519,19 @@ def _folder_keys(path: str) -> dict[str, str | None]:
     return {key: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for key, _, value in keys}
 
 
-def _format_of(path: str) -> str | None:
-    """Return the format for the ending of a name; None if it is unknown."""
-    suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
-    compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
-    suffix = suffixes[-2] if compressed and len(suffixes) > 1 else (suffixes[-1] if suffixes else "")
-    kind = _ENDINGS.get(suffix)
-    return None if compressed and kind not in ("csv", "jsonl") else kind
-
-
-def _check_file(path: str) -> None:
-    """Raise unless the file exists, is readable and not empty."""
-    if is_url(path):
-        filesystem, name = filesystem_of(path)
-        with wrap_errors(f"{path} cannot be reached."):
-            there = filesystem.exists(name)
-        if not there:
-            raise TableError(f"{path} does not exist.")
-        return
-    if not os.path.exists(path):
-        raise TableError(f"{path} does not exist.")
-    if not os.access(path, os.R_OK):
-        raise TableError(f"{path} cannot be read: permission denied.")
-    if os.path.isfile(path) and os.path.getsize(path) == 0:
-        raise TableError(f"{path} is empty.")
-
-
 def _open_part(path: str, format: str | None, dialect: Dialect, sheet: str | None) -> Part:
     """Open one file with the reader for its format."""
     if path == "-":
         if format not in (None, "csv"):
             raise TableError(f"standard input is read as delimited text, not as {format}.")
         return TextFile.spool(sys.stdin.buffer, "standard input", dialect)
-    _check_file(path)
+    check_readable(path)
     if not is_url(path) and not os.path.isfile(path):
         with open(path, "rb") as pipe:
             return TextFile.spool(pipe, path, dialect)
-    kind = format or _format_of(path)
+    kind = format or format_of(path)
     if kind is None:
-        text = f"{path}: unknown file name ending. Known endings are {', '.join(_ENDINGS)}."
+        text = f"{path}: unknown file name ending. Known endings are {', '.join(ENDINGS)}."
         raise TableError(f"{text} Rename the file, or pass `format='csv'`.")
     if kind == "csv":
         return TextFile(path, lambda: open_bytes(path), dialect)

@@ -118,7 +118,7 @@ def find_layout(rows: list[list[str]], where: str, header: int | None, has_names
 
 
 def _join_header_levels(rows: list[list[str]], header: int, names: list[str]) -> tuple[int, list[str]]:
-    """Return the last row of a header of two rows, and the joined names; groups span the blanks on their right."""
+    """Join the names of two header lines, in which groups span the blanks on their right; return the last line, too."""
     upper, lower = names, [cell.strip() for row in rows[header + 1 : header + 2] for cell in row]
     is_repeated = len(set(filter(None, names))) < sum(map(bool, names))
     if is_repeated and header:
@@ -149,7 +149,7 @@ def _are_numbers(cells: Sequence[str]) -> list[bool]:
 
 
 def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row of a file contains only numbers, but not consecutive ones, such as years."""
+    """Return whether the first line of a text contains only numbers, but not consecutive ones, such as years."""
     cells = [cell.strip() for cell in header]
     if not below or not all(cells) or not all(_are_numbers(cells)):
         return False
@@ -158,7 +158,7 @@ def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> b
 
 
 def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether most header cells are numbers, or values that occur again below."""
+    """Return whether most names of a header are numbers, or values of the lines below, so that there is no header."""
     below = [row for row in below if [cell.strip() for cell in row] != [*names]]
     if len(below) < 5:
         return False
@@ -184,11 +184,11 @@ class TextFile(Part):
         if dialect.sep is not None and len(dialect.sep) != 1:
             raise TableError(f"sep must be one character, got {dialect.sep!r}.")
         self._one_line_per_row = True
-        self._read_head(dialect.encoding)
+        self.read_head(dialect.encoding)
 
     @classmethod
     def spool(cls, stream: Any, where: str, dialect: Dialect) -> TextFile:
-        """Copy a stream to an unnamed temporary file, so that it can be read repeatedly."""
+        """Copy delimited text from a pipe to an unnamed temporary file, so that it can be read repeatedly."""
         if stream.isatty():
             raise TableError(f"{where} is a terminal: pipe a CSV file into the command, or name a file.")
         with tempfile.TemporaryFile() as spool:
@@ -206,19 +206,14 @@ class TextFile(Part):
         part.files = ()
         return part
 
-    def fall_back(self) -> None:
-        """Read the file as cp1252 from now on."""
-        if self._encoding == "utf-8":
-            self._read_head("cp1252")
-
-    def _read_head(self, encoding: str | None) -> None:
-        """Detect the encoding, the separator, the header and the column names."""
+    def read_head(self, encoding: str | None) -> None:
+        """Detect the encoding (unless named), the separator, the header and the column names."""
         with self._open() as stream:
             head = bytes(stream.read(_HEAD))
             more = len(head) == _HEAD
-            self._encoding = encoding or _encoding_of(head, self.where)
+            self.encoding = encoding or _encoding_of(head, self.where)
             while True:
-                text = _decode_head(head, self._encoding, self.where)
+                text = _decode_head(head, self.encoding, self.where)
                 self._sep = self._dialect.sep or _separator(text, more)
                 try:
                     rows, lines = _parse_rows(text, self._sep, more)
@@ -251,9 +246,9 @@ class TextFile(Part):
         self.findings = layout.findings
         if below := {line for line in self._dialect.skip_lines if line >= self.first_line}:
             lines_below = takewhile(lambda line: line <= max(below), self._row_lines())
-            self.exclude(row for row, line in enumerate(lines_below) if line in below)
-        if self._encoding not in ("utf-8", self._dialect.encoding):
-            text = f"read as {self._encoding}, because it is not UTF-8 (`encoding=`)."
+            self.excluded.update(row for row, line in enumerate(lines_below) if line in below)
+        if self.encoding not in ("utf-8", self._dialect.encoding):
+            text = f"read as {self.encoding}, because it is not UTF-8 (`encoding=`)."
             self.findings.append(reading_finding(self.where, text))
 
     def _text_records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
@@ -261,8 +256,8 @@ class TextFile(Part):
 
         The last row contains only a mark, unless a quotation mark is open.
         """
-        codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-        stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
+        codec = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        stream = io.BufferedReader(_Stream(self._open(), self.where, self.encoding))
         lines = list[str]()
 
         def limited_lines() -> Iterator[str]:
@@ -297,7 +292,7 @@ class TextFile(Part):
         )
 
     def lines_of(self, rows: list[int]) -> list[int]:
-        """Return the lines of rows in the file, counted from 1."""
+        """Return the lines of rows in the text, counted from 1."""
         if self._one_line_per_row or not rows:
             return super().lines_of(rows)
         numbers = set(rows)
@@ -313,7 +308,7 @@ class TextFile(Part):
                 column_names=self.names,
                 skip_rows=self._skip_lines,
                 skip_rows_after_names=1 if self.has_names else 0,
-                encoding=self._encoding,
+                encoding=self.encoding,
             ),
             parse_options=pa.csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
@@ -325,9 +320,9 @@ class TextFile(Part):
         )
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` on, unparsed."""
+        """Yield the rows of the text from ``start`` on, unparsed."""
         count = 0
-        stream = _Stream(self._open(), self.where, self._encoding)
+        stream = _Stream(self._open(), self.where, self.encoding)
         reader = None
         try:
             reader = self._open_reader(columns, stream)
@@ -338,7 +333,7 @@ class TextFile(Part):
             raise self._unreadable(str(error)) from error.with_traceback(None)
         except UnicodeError as error:
             raise TableError(
-                f"{self.where} is not {self._encoding} text. Pass `encoding=`. {error}"
+                f"{self.where} is not {self.encoding} text. Pass `encoding=`. {error}"
             ) from error.with_traceback(None)
         finally:
             lines, open_at_the_end = stream.lines, stream.ends_in_a_quote(self._sep)
@@ -353,11 +348,11 @@ class TextFile(Part):
         self.n_rows = count
 
     def _unreadable(self, message: str) -> Exception:
-        """Return the error for a file that cannot be parsed."""
+        """Return the error for text that cannot be parsed."""
         if "invalid UTF8" in message:
             if self._dialect.encoding is None:
                 return NotUtf8Error(message)
-            return TableError(f"{self.where} is not {self._encoding} text. Pass another `encoding=`.")
+            return TableError(f"{self.where} is not {self.encoding} text. Pass another `encoding=`.")
         self._diagnose(ragged=True)
         if "straddles two block boundaries" in message:
             return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB. Is a quotation mark missing?")
@@ -410,22 +405,26 @@ class _Stream(io.RawIOBase):
         return self._plain and rows[-1] != [_END]
 
     def readable(self) -> bool:
+        """Say that the text stream can be read."""
         return True
 
     def read(self, size: int = -1) -> bytes:
+        """Read text, and count its lines."""
         data = bytes(self._stream.read(size))
         if self._plain and b"\0" in data:
             raise TableError(f"{self._where} contains a NUL byte, so it is damaged or not text. Export it again.")
         self.lines += data.count(b"\n") or data.count(b"\r")
-        self._tail = (self._tail + data)[-_TAIL:] if len(data) < _TAIL else data[-_TAIL:]
+        self._tail = (self._tail + data[-_TAIL:])[-_TAIL:]
         return data
 
     def readinto(self, buffer: Any) -> int:
+        """Read text into a buffer."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
+        """Close the text stream."""
         self._stream.close()
         super().close()
 
@@ -498,11 +497,7 @@ def _parse_rows(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[
 
 
 def _quote_problem(lines: list[str], sep: str, width: int) -> str:
-    """Return the problem with the quotation marks of a row that spans several lines; empty if there is none.
-
-    An opening quotation mark is a mistake if it is never closed, closed in the middle of a value, or if the lines up to
-    the closing mark look like rows of the table: these rows would be lost.
-    """
+    """Return the problem with the quotation marks of a row that spans several lines; empty if there is none."""
     try:
         list(csv.reader(lines, delimiter=sep, strict=True))
     except csv.Error as error:

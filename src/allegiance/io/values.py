@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from allegiance._core.stored import json_value
 from allegiance._core.validation import MISSING_WORDS, AnyArray, BoolArray, FloatArray, join_names, join_texts
 
 from .files import TableError
@@ -47,6 +49,44 @@ def plain_type(kind: Any) -> Any:
 def without_dictionary(column: Any) -> Any:
     """Return a column without a dictionary."""
     return column.cast(plain_type(column.type)) if pa.types.is_dictionary(column.type) else column
+
+
+def cast_column(column: Any, kind: Any) -> Any:
+    """Cast a column to another type, also from views and run-end encoding."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    return column if column.type == kind else column.cast(kind)
+
+
+def plain_schema(schema: Any) -> Any:
+    """Replace types of values that pyarrow does not fully support, views and run-end encoding, by plain types."""
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    kinds = [one.type.value_type if pa.types.is_run_end_encoded(one.type) else one.type for one in schema]
+    return pa.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
+
+
+def column_of(values: Any) -> Any:
+    """Return values as an Arrow array of their common type, or as texts if they have none."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        gaps = [pa.array([value], from_pandas=True).null_count for value in values]
+        return pa.array([None if gap else text_of(value) for gap, value in zip(gaps, values, strict=True)], "string")
+
+
+def text_of(value: Any) -> str:
+    """Return a value as text; 2.0 is written 2."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def json_text(value: Any) -> str | None:
+    """Return a nested value of a cell as JSON text."""
+    return None if value is None else json.dumps(json_value(value), ensure_ascii=False, default=plain_text)
+
+
+def plain_text(value: Any) -> str:
+    """Return a value that JSON or a workbook cannot store as text, bytes with escapes."""
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def as_numbers(column: Any) -> FloatArray:
@@ -129,7 +169,7 @@ def first_row(column: Any, text: str) -> int:
 
 
 def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
-    """Replace numbers that mean missing by NaN."""
+    """Replace values that mean missing by NaN."""
     gaps = []
     for value in missing:
         with suppress(TypeError, ValueError):
@@ -242,11 +282,11 @@ def _parse_digits(texts: Any) -> FloatArray:
     return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
 
 
-def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
-    """Return labels (n,) as numbers or texts, and a mask of rows with a label; ``name`` and ``where`` are for messages.
+def read_labels(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
+    """Return the values of a label column (n,) as numbers or texts, and a mask of rows with a label.
 
     Numbers and Booleans keep their type, decimals without a fraction become whole numbers, and everything else, such as
-    dates, becomes text. Only blanks are missing labels.
+    dates, becomes text. Only blanks are missing labels. ``name`` and ``where`` are for messages.
     """
     types = pa.types
     column = without_dictionary(column)
@@ -261,7 +301,7 @@ def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArra
 
 
 def _whole_or_text(column: Any, name: str, where: str) -> Any:
-    """Return label values as whole numbers if they are decimals without a fraction, otherwise as text."""
+    """Return values as whole numbers if they are decimals without a fraction, otherwise as text."""
     kind = column.type
     try:
         if pa.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= 18:
