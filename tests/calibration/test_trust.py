@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from allegiance import AffinityScorer, Calibration, trust
-from allegiance.calibration import NullData, calibrate, matches, replicate
+from allegiance.calibration import NullData, fit_trust_map, matches, replicate
 
 
 def mixture(n, seed, spread=1.6):
@@ -421,7 +421,7 @@ class TestMap:
         own, close = rng.uniform(size=200), rng.uniform(size=200)
         reach = np.full(4, 10.0)
         calibration, clusterer = Calibration(10), KMeans(4, n_init=1)
-        fitted = calibrate(calibration, X, codes, own, close, reach=reach, clusterer=clusterer)
+        fitted = fit_trust_map(calibration, X, codes, own, close, reach=reach, clusterer=clusterer)
         found = replicate(X, codes, clusterer, calibration=calibration)
         w, y = found.times, found.times * found.rate
         F = (np.column_stack([own, close]) - [own.mean(), close.mean()]) / [own.std(), close.std()]

@@ -178,6 +178,7 @@ class Audit:
 
 
 def _join(words: Sequence[str]) -> str:
+    """Join the counts or the clusters that the sentence of an audit lists."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -190,7 +191,7 @@ def audit(
     classes: AnyArray,
     ranking: FloatArray,
 ) -> Audit:
-    """Estimate how many labels are right from a review of some of them; ``result`` stays empty.
+    """Return the audit: how many labels are right, estimated from a review of some of them; ``result`` stays empty.
 
     Parameters
     ----------
@@ -207,7 +208,16 @@ def audit(
     sample = AuditSample.of(rows)
     numbers, origin = sample.rows, np.asarray(sample.origin)
     answered, verdict = _answers(right, label, numbers)
-    _check_rows(numbers, ranking)
+    if numbers.size == 0:
+        raise ValueError("rows is empty: review some labels first, such as those of audit_sample(60).")
+    if numbers.min() < 0 or numbers.max() >= ranking.size:
+        raise ValueError(f"rows must be between 0 and {ranking.size - 1}, got {numbers.min()} to {numbers.max()}.")
+    if np.unique(numbers).size < numbers.size:
+        raise ValueError("rows contains a row twice: give one answer per row.")
+    if np.isnan(ranking[numbers]).any():
+        raise ValueError(
+            f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."
+        )
     if not answered.any():
         raise ValueError("right has no answer: fill in at least one.")
     kept, y = numbers[answered], verdict[answered]
@@ -273,21 +283,8 @@ def _answers(right: Any, label: AnyArray, numbers: IntArray) -> tuple[BoolArray,
 
 
 def _text(value: Any) -> str:
-    """Return a label as text, whole numbers without a point."""
+    """Return a label, or the reviewer's answer, as text: whole numbers without a point."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _check_rows(numbers: IntArray, ranking: FloatArray) -> None:
-    if numbers.size == 0:
-        raise ValueError("rows is empty: review some labels first, such as those of audit_sample(60).")
-    if numbers.min() < 0 or numbers.max() >= ranking.size:
-        raise ValueError(f"rows must be between 0 and {ranking.size - 1}, got {numbers.min()} to {numbers.max()}.")
-    if np.unique(numbers).size < numbers.size:
-        raise ValueError("rows contains a row twice: give one answer per row.")
-    if np.isnan(ranking[numbers]).any():
-        raise ValueError(
-            f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."
-        )
 
 
 def _share_right(y: BoolArray, t: FloatArray, T: FloatArray) -> tuple[float, float, float]:

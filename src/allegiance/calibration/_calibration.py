@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from allegiance._core.parameters import Parameters
-from allegiance._core.validation import IntArray, check_count, check_number
+from allegiance._core.validation import check_count, check_number
 
-from ._adapt import as_clusterer, depends_on_size, is_density, is_kmeans
+from ._adapt import as_clusterer, depends_on_size
 
 #: Subsample size limits in rows: at least this many, this many per cluster, and for clusterers that depend on it.
 SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
 #: Share of the rows in a subsample for density clusterers: from halves, whose density is half of the whole, they find
 #: other clusters. All others use halves.
-_DENSITY_SHARE = 0.8
+DENSITY_SHARE = 0.8
 #: Entries (rows times columns) of the sample that subsamples are drawn from, unless it needs more for two subsamples,
 #: and of all subsamples beyond the first 20: one or two seconds of k-means. Other clusterers take about four times as
 #: long (digits: 13 ms a subsample for k-means, 38 for a mixture, 47 for HDBSCAN and Leiden).
-MAX_ENTRIES, _SLOWER = 2_000_000, 4
+MAX_ENTRIES, SLOWER = 2_000_000, 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,20 +105,3 @@ class Calibration(Parameters):
         """Return the size of the sample that subsamples are drawn from."""
         affordable = min(2 * _DENSITY_ROWS, MAX_ENTRIES // max(n_features, 1))
         return max(2 * self.max_rows(k), 0 if self.rows_per_subsample else affordable)
-
-
-def max_subsamples(clusterer: Any, size: int, n_features: int) -> int:
-    """Return how many subsamples of ``size`` rows a clusterer may cluster, beyond those that are always clustered."""
-    entries = MAX_ENTRIES if is_kmeans(clusterer) else MAX_ENTRIES // _SLOWER
-    return entries // max(size * n_features, 1)
-
-
-def subsample_size(clusterer: Any, codes: IntArray, calibration: Calibration, share: float | None = None) -> int:
-    """Return the subsample size: at least one row per cluster, and at least one row held out.
-
-    ``codes`` (m,) are the labels of the sample. By default, subsamples are halves, or 80% for density clusterers.
-    """
-    m, k = codes.size, int(codes.max(initial=-1)) + 1
-    if share is None:
-        share = _DENSITY_SHARE if is_density(clusterer, codes) else 0.5
-    return max(1, min(max(int(share * m), k), calibration.max_rows(k, clusterer), m - 1))

@@ -86,6 +86,11 @@ def _as_numbers(column: AnyArray) -> FloatArray:
     return np.array(hashes, dtype=np.float64)[place] + 1.0
 
 
+def take(rows: Any, places: IntArray) -> Any:
+    """Return some rows of an array, a matrix or a frame."""
+    return rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
+
+
 def row_keys(rows: Any, codes: AnyArray) -> Keys:
     """Return a hash (n,) of each row, different for every row.
 
@@ -242,8 +247,7 @@ class ContentSample:
             np.asarray(codes)[candidates].astype(np.int64),
         )._packed()  # fmt: skip
         places = sample.rows
-        sampled = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
-        return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, sampled, sample.codes)
+        return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, take(rows, places), sample.codes)
 
     def merge(self, other: ContentSample) -> ContentSample:
         """Return the sample of both sets of rows, which must not overlap."""

@@ -16,10 +16,10 @@ from sklearn.base import clone
 from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
-from ._adapt import adapt, is_pairwise
+from ._adapt import MAX_QUERIES, adapt, is_pairwise
 from ._calibration import MAX_ENTRIES, SUBSAMPLE_ROWS
-from ._refits import fit_labels
-from ._replication import Replication
+from ._replication import Replication, fit_labels
+from ._samples import take
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, and from which no more expensive one is tried.
 #: Density clusterers are deterministic, and k-means and mixtures keep their optima, so theirs must be the latter.
@@ -33,6 +33,11 @@ _RUNS = 5
 #: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
 #: another clusterer's.
 _RERUNS = 8
+#: Warning about labels that are in another order than the rows.
+UNRELATED = (
+    "The labels look unrelated to the data: neighboring points share a label no more often than by chance. Check that "
+    "labels and rows are in the same order."
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,46 @@ class StandIn:
         """The least half-width of an interval: one minus the index if a stand-in does not reproduce the labels."""
         return 0.0 if self.reproduces or self.is_known else 1.0 - max(self.ari, 0.0)
 
+    def note(self, replication: Replication) -> str:
+        """Return a note on the stand-in, or the known clusterer, and its refits."""
+        index = f"(adjusted Rand index {self.ari:.2f})"
+        if not self.is_known:
+            origin = f", the stand-in that best reproduces your labels {index}."
+        elif self.reproduces and self.ari < _REPRODUCED:
+            origin = f", which depends on its random start: another run has an adjusted Rand index of {self.ari:.2f}."
+        elif np.isfinite(self.ari):
+            origin = f", which {'reproduces' if self.reproduces else 'does not reproduce'} the labels {index}."
+        else:
+            origin = "."
+        sentences = [f"Estimated by re-clustering {len(replication.new)} subsamples with {self.name}{origin}"]
+        if self.also:
+            sentences.append(f"Settings with {self.also} find the same labels, but may replicate differently.")
+        if replication.placed_by_neighbor:
+            sentences.append("It has no predict: held-out points join the cluster of their nearest neighbor.")
+        if replication.failures:
+            sentences.append(f"It failed on {len(replication.failures)} more: {replication.failures[0]}.")
+        return " ".join(sentences)
+
+    def warning(self, replication: Replication) -> str | None:
+        """Return a warning if the stand-in, or the known clusterer, does not reproduce the labels."""
+        if self.reproduces:
+            return None
+        reasons, kept, shares = f"the adjusted Rand index is {self.ari:.2f}", replication.kept, replication.shares
+        if kept.mean() > shares.mean():
+            reasons += (
+                f", and subsamples agree with each other on {100 * kept.mean():.0f}% of the labels, but with your "
+                f"labels on only {100 * shares.mean():.0f}%"
+            )
+        if self.is_known:
+            return (
+                f"The clusterer {self.name} does not reproduce the labels: {reasons}. Low trust may be due to the "
+                "clusterer: pass `clusterer=` with the parameters that made the labels."
+            )
+        return (
+            f"None of the built-in clusterers reproduces these labels. The closest is {self.name}: {reasons}. The "
+            "interval is wider for that reason. If you know the clusterer, pass `clusterer=`."
+        )
+
 
 class _Candidate(NamedTuple):
     """A clusterer with the labels that it gives to the judged rows, if known, and those it keeps from the user's."""
@@ -84,7 +129,7 @@ def stand_in(
     the labels are an optimum, and no linkage finds exactly these labels. For labels with noise, only clusterers that
     produce noise are tried. ``others`` are more candidates by name, such as those that an influence suggests.
     """
-    search = _Search(rows, codes, n_total or rows.shape[0])
+    search = _Search(_as_floats(rows), codes, n_total or rows.shape[0])
     best, is_plausible = StandIn(None, "", -np.inf, False), False
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -104,20 +149,10 @@ def stand_in(
 
 def kmeans_stand_in(rows: Rows, codes: IntArray, n_total: int) -> StandIn:
     """Return k-means, which finds clusters in any subsample, for labels whose best stand-in finds none there."""
-    search = _Search(rows, codes, n_total)
+    search = _Search(_as_floats(rows), codes, n_total)
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return replace(search.judge(next(search._kmeans())), reproduces=False)
-
-
-def _clusterer_name(clusterer: Any) -> str:
-    """Return a clusterer with its parameters, or the steps of a pipeline; long texts are cut to the class name."""
-    from sklearn.pipeline import Pipeline
-
-    steps = [step for _, step in clusterer.steps] if isinstance(clusterer, Pipeline) else [clusterer]
-    texts = [" ".join(repr(step).split()) for step in steps]
-    short = [text if len(text) <= 100 else type(step).__name__ for text, step in zip(texts, steps, strict=True)]
-    return " -> ".join(short)
 
 
 def refit_known(
@@ -128,7 +163,11 @@ def refit_known(
     if is_pairwise(clusterer):
         search.few = rows[:max_rows, :max_rows]
     search.weights = None if weights is None else weights[:max_rows]
-    name = _clusterer_name(clusterer)
+    steps = [step for _, step in getattr(clusterer, "steps", [("", clusterer)])]
+    texts = [" ".join(repr(step).split()) for step in steps]
+    name = " -> ".join(
+        text if len(text) <= 100 else type(step).__name__ for text, step in zip(texts, steps, strict=True)
+    )
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -179,12 +218,15 @@ class _Search:
 
     def stages(self, others: Sequence[tuple[str, Any]]) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels without noise."""
+        from sklearn.cluster import SpectralClustering
+
         yield chain(self._kmeans(), starmap(_Candidate, others))
         if is_sparse(self.few):
             return
         yield self._linkages()
         yield self._mixtures()
-        yield chain(self._leiden(), self._spectral())
+        spectral = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
+        yield chain(self._leiden(), [_Candidate("spectral clustering (nearest_neighbors)", spectral)])
 
     def density_stages(self) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels with noise."""
@@ -302,12 +344,6 @@ class _Search:
             low, high = (resolution, high) if n_clusters < self.k else (low, resolution)
             resolution = 2.0 * resolution if np.isinf(high) else (low + high) / 2.0
 
-    def _spectral(self) -> Iterator[_Candidate]:
-        from sklearn.cluster import SpectralClustering
-
-        clusterer = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
-        yield _Candidate("spectral clustering (nearest_neighbors)", clusterer)
-
     def _hdbscan(self, method: str = "eom", *, plain: bool = True) -> Iterator[_Candidate]:
         """Yield HDBSCAN with the best cluster size, in the given space or in that of standardized columns."""
         from sklearn.cluster import HDBSCAN
@@ -380,6 +416,32 @@ class _Search:
         closest = [max(adjusted_rand_score(run, other) for other in runs[1:] if other is not run) for run in runs]
         numbers = [np.unique(run).size for run in runs]
         return min(numbers[1:]) <= numbers[0] <= max(numbers[1:]) and closest[0] >= min(closest[1:])
+
+
+def are_unrelated(rows: Any, codes: IntArray) -> bool:
+    """Tell whether labels are unrelated to the rows: neighbors share one no more often than by chance (two errors)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    inner = np.flatnonzero(codes >= 0)
+    try:
+        numbers = _as_floats(take(rows, inner))
+    except (TypeError, ValueError):
+        return False
+    codes, m = codes[inner], inner.size
+    if np.ptp(codes) == 0:
+        return False
+    queries = np.arange(min(m, MAX_QUERIES))  # rows are sorted by their hash
+    search = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(numbers)
+    near = search.kneighbors(numbers[queries], return_distance=False)
+    nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])
+    chance = float(((np.bincount(codes) / m) ** 2).sum())
+    error = float(np.sqrt(chance * (1.0 - chance) / queries.size))
+    return float((codes[nearest] == codes[queries]).mean()) < chance + 2.0 * error
+
+
+def _as_floats(rows: Any) -> Any:
+    """Return the rows of a stand-in, which are dense or sparse, as float64."""
+    return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
 
 
 def _best_counts(score: Callable[[int], float], largest: int) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
-from allegiance.calibration import Calibration, ContentSample, calibrate, is_pairwise, replicate, stand_in, take
+from allegiance.calibration import Calibration, ContentSample, fit_trust_map, is_pairwise, replicate, stand_in, take
 from allegiance.results import AffinityResult, FrameLike
 
 from ._fitted import Fitted, user_stacklevel
@@ -35,7 +35,7 @@ def calibrate_fitted(
     known = calibration.clusterer if calibration.clusterer is not None else estimator
     rows, clusterer = _rows_and_clusterer(fitted, sample, places, known, X)
     distance = result._distance[sampled_rows]
-    trust_map = calibrate(
+    trust_map = fit_trust_map(
         calibration.without_clusterer(),
         rows,
         sample.codes[places],
