@@ -8,8 +8,12 @@ Ten million rows of a Parquet file are in ``scale.py``.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +45,8 @@ def run(quick: bool) -> list[Row]:
         ours = lambda X=X, labels=labels: affinity(X, labels, influence="euclidean")  # noqa: E731
         what = f"affinity, {len(X):,} x {d}, k = {k}"
         rows.append(_beside_silhouette(what, ours, X, labels, at_least, 4 * turns if n <= 1000 else turns))
-    return [*rows, *embeddings(7000 // less, 1 if quick else 3), *served(100 if quick else 1000)]
+    rows += embeddings(7000 // less, 1 if quick else 3) + served(100 if quick else 1000)
+    return [*rows, *older_processors(10_000 // less, turns)]
 
 
 def blobs(n: int, d: int, k: int, seed: int = 15) -> tuple[Floats, npt.NDArray[np.intp]]:
@@ -151,3 +156,46 @@ def _seconds(scorer: AffinityScorer, row: Any) -> float:
     result = scorer.affinity(row)
     _ = result.trust, result.verdict
     return time.perf_counter() - started
+
+
+#: Settings of Numba for processors with fewer instructions, and how many times slower than here they may be. BLAS and
+#: NumPy keep the instructions of this one.
+_OLDER = {
+    "without AVX-512": ({"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma,+bmi,+bmi2,+popcnt"}, 1.7),
+    "without fused multiplication": (
+        {"NUMBA_CPU_NAME": "sandybridge", "NUMBA_CPU_FEATURES": "+avx,+popcnt,+sse4.2"},
+        3.0,
+    ),
+    "without AVX": ({"NUMBA_CPU_NAME": "generic"}, 3.0),
+}
+_TIMED_AFFINITY = """
+import sys, time
+from allegiance import affinity
+from speed import blobs
+
+X, labels = blobs(*map(int, sys.argv[1:4]))
+for _ in range(1 + int(sys.argv[4])):
+    started = time.process_time()
+    affinity(X, labels, n_jobs=1)
+    print(time.process_time() - started)
+"""
+
+
+def older_processors(n: int, turns: int) -> list[Row]:
+    """Compare compiled code for older processors with that for this one, in processor seconds of one thread."""
+    rows = []
+    for d, k in (16, 20), (50, 50):
+        shape = [n, d, k, turns]
+        ours = _least_seconds(shape, {})
+        for name, (environment, limit) in _OLDER.items():
+            ratio = _least_seconds(shape, environment) / ours
+            rows.append(limit_row(f"affinity, {n:,} x {d}, k = {k}, {name}: times as slow", ratio, "", limit))
+    return rows
+
+
+def _least_seconds(shape: list[int], environment: dict[str, str]) -> float:
+    """Return the least of several turns in a new process, after one that compiles."""
+    words = [sys.executable, "-c", _TIMED_AFFINITY, *map(str, shape)]
+    environment = os.environ | environment | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    seconds = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout.split()
+    return min(map(float, seconds[1:]))

@@ -189,11 +189,7 @@ class Outcome(NamedTuple):
 
 
 def run_paper(
-    out: str | os.PathLike[str],
-    *,
-    only: Iterable[str] | None = None,
-    n_seeds: int = 10,
-    jobs: int = 1,
+    out: str | os.PathLike[str], *, only: Iterable[str] | None = None, n_seeds: int = 10, jobs: int = 1
 ) -> list[Outcome]:
     """Run the paper's experiments and write ``paper.md``, with pictures, into a folder.
 

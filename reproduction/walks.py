@@ -20,6 +20,17 @@ def cell_walls(sites: FloatArray, x: FloatArray, lower: Any, upper: Any) -> tupl
     return A, np.concatenate([(sites**2).sum(axis=1) - x @ x, np.asarray(upper), -np.asarray(lower)])
 
 
+def widened_box(X: FloatArray, margin: float = 0.1) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of the box around points, widened by a share of its extent."""
+    lower, upper = X.min(axis=0), X.max(axis=0)
+    return lower - margin * (upper - lower), upper + margin * (upper - lower)
+
+
+def root_mean_square(errors: FloatArray) -> float:
+    """Return the root of the mean of the squares."""
+    return float(np.sqrt((errors**2).mean()))
+
+
 def shares_in_ball(
     centers: FloatArray,
     X: FloatArray,

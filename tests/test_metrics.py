@@ -14,15 +14,7 @@ from sklearn.metrics import rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from allegiance.influence import Kernel
-from allegiance.metrics import (
-    Pool,
-    lift_clusters,
-    lift_emd,
-    median_distance,
-    one_hot,
-    rand_distance,
-    transport_cost,
-)
+from allegiance.metrics import Pool, lift_bandwidth, lift_clusters, lift_emd, one_hot, rand_distance, transport_cost
 
 #: Distances are roots of differences of numbers of size 1.
 ROUNDING = 1e-7
@@ -75,10 +67,10 @@ def test_memberships_of_one_are_labels(data):
     assert lift_emd(X, memberships(a), a) == 0.0
 
 
-def test_the_bandwidth_is_the_median_distance(data):
+def test_the_bandwidth_is_the_lift_bandwidth(data):
     X, a, b = data
     distances = [np.linalg.norm(X[i] - X[j]) for i in range(60) for j in range(i)]
-    assert median_distance(X, "euclidean") == pytest.approx(np.median(distances), rel=1e-12)
+    assert lift_bandwidth(X, "euclidean") == pytest.approx(np.median(distances), rel=1e-12)
     assert lift_emd(X, a, b) == pytest.approx(lift_emd(X, a, b, kernel=rbf(np.median(distances))), abs=1e-12)
 
 
@@ -89,13 +81,13 @@ def test_moving_or_scaling_the_data_changes_nothing(data):
 
 def test_the_median_of_many_rows_comes_from_a_sample_and_of_copies_from_the_others(rng):
     X = rng.normal(size=(5000, 2))
-    distance = median_distance(X, "euclidean")
-    assert distance == median_distance(X, "euclidean")
+    distance = lift_bandwidth(X, "euclidean")
+    assert distance == lift_bandwidth(X, "euclidean")
     assert distance == pytest.approx(2 * np.sqrt(np.log(2)), rel=0.03)  # of two standard normal points in the plane
     copies = np.zeros((10, 1))
-    assert median_distance(copies, "euclidean") == 1.0
+    assert lift_bandwidth(copies, "euclidean") == 1.0
     copies[0] = 3.0
-    assert median_distance(copies, "euclidean") == 3.0
+    assert lift_bandwidth(copies, "euclidean") == 3.0
 
 
 def partitions(draw, n):

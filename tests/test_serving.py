@@ -13,16 +13,14 @@ import pytest
 
 import allegiance
 from allegiance.io import fit_stream, open_table, propose
+from tables import customers
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "behind-an-api.md"
 
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(0)
-    groups = rng.integers(3, size=300)
-    spent = np.array([50.0, 400.0, 900.0])[groups] + 30 * rng.normal(size=300)
-    return pd.DataFrame({"spent": spent, "visits": rng.normal(size=300), "plan": np.array(["a", "b", "a"])[groups]})
+    return customers()[["spent", "visits", "plan"]]
 
 
 @pytest.fixture(scope="module")

@@ -11,16 +11,8 @@ from allegiance.metrics import lift_emd, rand_distance
 from reproduction.datasets import AnyArray, DataSet
 from reproduction.framework import compare_numbers, percent_spread, spread
 
-QUALITY_COLUMNS = (
-    "data",
-    "partition",
-    "LiftEMD: paper",
-    "ours",
-    "Rand distance: paper",
-    "ours",
-    "unstable: paper",
-    "ours",
-)
+_MEASURES = ("LiftEMD", "Rand distance", "unstable")
+QUALITY_COLUMNS = ("data", "partition", *(cell for name in _MEASURES for cell in (f"{name}: paper", "ours")))
 
 
 class Quality(NamedTuple):

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 from allegiance import AffinityScorer, affinity
 from allegiance.domains import Box, Polytope
 from reproduction.datasets import FloatArray, stream
-from reproduction.walks import shares_in_ball
+from reproduction.walks import shares_in_ball, widened_box
 
 from ._clustered import Clustered
 
@@ -47,7 +47,7 @@ def without_the_point(case: Clustered) -> FloatArray:
     if len(case.centers) <= middle.size:
         axes = np.linalg.svd(case.centers - middle, full_matrices=False)[2][: len(case.centers) - 1]
     X, sites = case.X @ axes.T, case.centers @ axes.T
-    samples = stream(case.seed, 0).uniform(*_widened(X), (SAMPLES, X.shape[1]))
+    samples = stream(case.seed, 0).uniform(*widened_box(X), (SAMPLES, X.shape[1]))
     squares = np.array([((samples - site) ** 2).sum(axis=1) for site in sites])
     owner = squares.argmin(axis=0)
     nearest_two = np.sort(squares, axis=0)[:2]
@@ -71,7 +71,7 @@ def uncentered(case: Clustered) -> FloatArray:
     _, sizes, axes = np.linalg.svd(case.centers, full_matrices=False)
     span = axes[sizes > 1e-9 * sizes[0]]
     X, centers = case.X @ span.T, case.centers @ span.T
-    region = Polytope.box(*_widened(X))
+    region = Polytope.box(*widened_box(X))
     return np.asarray(
         affinity(X[case.rows], centers=centers, domain=region, random_state=case.seed, influence="euclidean").affinity
     )
@@ -93,17 +93,22 @@ def in_the_hull(case: Clustered) -> FloatArray:
     return np.asarray(affinity(moved, centers=case.centers, **settings).affinity)
 
 
+def ball_of_walks(case: Clustered) -> tuple[FloatArray, float]:
+    """Return the center and the radius of the ball of three times the data's radius."""
+    middle = case.X.mean(axis=0)
+    return middle, RADIUS * float(np.sqrt(((case.X - middle) ** 2).sum(axis=1).max()))
+
+
 def walk(*, one_sided: bool, stream_of: int = 0) -> Reading:
     """Walk in all coordinates, in a ball of three times the data's radius."""
 
     def shares(case: Clustered) -> FloatArray:
         # The mean of the data is one of the centers', weighted: it lies in their span.
-        middle = case.X.mean(axis=0)
-        X = case.X - middle
+        middle, radius = ball_of_walks(case)
         return shares_in_ball(
             case.centers - middle,
-            X[case.rows],
-            RADIUS * float(np.sqrt((X**2).sum(axis=1).max())),
+            case.X[case.rows] - middle,
+            radius,
             n_steps=STEPS,
             burn_in=BURN_IN,
             one_sided=one_sided,
@@ -111,11 +116,6 @@ def walk(*, one_sided: bool, stream_of: int = 0) -> Reading:
         )
 
     return shares
-
-
-def _widened(X: FloatArray, margin: float = 0.1) -> tuple[FloatArray, FloatArray]:
-    lower, upper = X.min(axis=0), X.max(axis=0)
-    return lower - margin * (upper - lower), upper + margin * (upper - lower)
 
 
 OURS = "box around the data, widened by a tenth (ours)"

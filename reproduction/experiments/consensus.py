@@ -40,12 +40,7 @@ def run(setup: Setup) -> Section:
         "the reference. It names neither the five clusterers nor the kernel. Ours are k-means and single, average, "
         "complete and Ward linkage, lifted by a Gaussian kernel whose bandwidth is the median distance, with LiftKm "
         "(k-means of the lifts) or LiftHAC (agglomerative). Only k-means depends on the seed.",
-        tables=(
-            Table(
-                QUALITY_COLUMNS,
-                tuple(row for each in runs for row in _rows(each)),
-            ),
-        ),
+        tables=(Table(QUALITY_COLUMNS, tuple(row for each in runs for row in _rows(each))),),
         findings=tuple(finding for each in runs for finding in _findings(each)),
         remarks=(
             *missing,

@@ -71,13 +71,9 @@ def _line_error(seed: int) -> float:
 def _slope(d: int, seed: int) -> float:
     """Fit the power over many draws of the sites, with queries from the middle, where the hull contains them."""
     rng = stream(seed, d)
-    pairs = np.vstack(
-        [
-            _log_ratios(rng.random((N_SITES, d)), rng.uniform(0.4, 0.6, (N_QUERIES // N_DRAWS, d)))
-            for _ in range(N_DRAWS)
-        ]
-    )
-    return float(np.polyfit(pairs[:, 0], pairs[:, 1], 1)[0])
+    draws = [(rng.random((N_SITES, d)), rng.uniform(0.4, 0.6, (N_QUERIES // N_DRAWS, d))) for _ in range(N_DRAWS)]
+    distances, affinities = np.vstack([_log_ratios(*draw) for draw in draws]).T
+    return float(np.polyfit(distances, affinities, 1)[0])
 
 
 def _log_ratios(sites: FloatArray, x: FloatArray) -> FloatArray:

@@ -11,9 +11,10 @@ from allegiance import affinity
 from allegiance.domains import Polytope
 from reproduction.datasets import DataSet, FloatArray, load, load_available
 from reproduction.framework import Check, Finding, Section, Setup, Table, percent_spread, spread
+from reproduction.walks import root_mean_square
 
 from ._clustered import Clustered, cluster
-from ._readings import HULL, OURS, RADIUS, READINGS, walk
+from ._readings import HULL, OURS, READINGS, ball_of_walks, walk
 
 #: Unstable points of k-means in the paper.
 PAPER = {"2D5C-500": 0.18, "Iris": 0.08, "Soybean": 0.30, "MNIST test data": 0.17}
@@ -103,7 +104,8 @@ def _table(present: list[DataSet], results: dict[str, dict[str, _Measured]]) -> 
 def _on_the_walk(present: list[DataSet]) -> list[str]:
     """Say how far walks with one-sided chords are from exact areas, and from each other on MNIST."""
     case = cluster(load("2D5C-500"), 0, MOST_ROWS)
-    errors = {kind: _root_mean_square(walk(one_sided=kind)(case), _exact(case)) for kind in (True, False)}
+    exact = _exact(case)
+    errors = {kind: root_mean_square(np.abs(walk(one_sided=kind)(case) - exact).max(axis=1)) for kind in (True, False)}
     remarks = [
         "With one-sided chords (from where the walk is to the wall ahead) the walk is biased: on 2D5C-500 its shares "
         f"differ from the exact areas by {errors[True]:.2f} (root mean square of a point's largest difference), with "
@@ -123,15 +125,10 @@ def _on_the_walk(present: list[DataSet]) -> list[str]:
 
 def _exact(case: Clustered) -> FloatArray:
     """Return exact shares in the plane, in a polygon of many sides instead of the circle."""
-    middle = case.X.mean(axis=0)
+    middle, radius = ball_of_walks(case)
     angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
     normals = np.column_stack([np.cos(angle), np.sin(angle)])
-    radius = RADIUS * float(np.sqrt(((case.X - middle) ** 2).sum(axis=1).max()))
     region = Polytope(normals, normals @ middle + radius)
     return np.asarray(
         affinity(case.X[case.rows], centers=case.centers, domain=region, random_state=0, influence="euclidean").affinity
     )
-
-
-def _root_mean_square(shares: FloatArray, truth: FloatArray) -> float:
-    return float(np.sqrt((np.abs(shares - truth).max(axis=1) ** 2).mean()))

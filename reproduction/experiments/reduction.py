@@ -62,14 +62,8 @@ def run(setup: Setup) -> Section:
 
 def _small_example() -> tuple[float, float]:
     """Return the projected and the true share of the nearer center."""
-    square = Polytope.box([-3, -3], [3, 3])
-    result = affinity(
-        [[0.5, 0.0], [0.5, 2.0]],
-        centers=[[-1.0, 0.0], [1.0, 0.0]],
-        domain=square,
-        random_state=0,
-        influence="euclidean",
-    )
+    points, centers, square = [[0.5, 0.0], [0.5, 2.0]], [[-1.0, 0.0], [1.0, 0.0]], Polytope.box([-3, -3], [3, 3])
+    result = affinity(points, centers=centers, domain=square, random_state=0, influence="euclidean")
     return float(result.affinity[0, 1]), float(result.affinity[1, 1])
 
 

@@ -12,7 +12,7 @@ from allegiance import AffinityScorer, affinity
 from allegiance.geometry import sample_polytope
 from reproduction.datasets import DataSet, FloatArray, load_available
 from reproduction.framework import Check, Finding, Section, Setup, Table, compare_numbers, seconds_spread, spread
-from reproduction.walks import cell_walls
+from reproduction.walks import cell_walls, root_mean_square, widened_box
 
 #: Seconds and error as the paper prints them.
 PAPER = {
@@ -23,6 +23,7 @@ PAPER = {
     "MNIST test data": ("0.58 ± 0.5 s", "-"),
 }
 PAPER_ERRORS = {"2D5C-500": 0.02, "3D5C-500": 0.035}
+HEAD = ("data", "n x d, k", "paper, time", "ours, all points, one thread", "engine", "paper, error", "ours, rms (max)")
 #: Steps of the paper's walk: before counting, and counted.
 BURN_IN = SAMPLES = 1000
 #: The error that the paper expects of that many samples.
@@ -34,7 +35,8 @@ WALKED = 20
 def run(setup: Setup) -> Section:
     """Time every dataset; compare with exact volumes where the dimension allows."""
     present, missing = load_available("2D5C-500", "3D5C-500", "Iris", "Soybean", "MNIST test data")
-    clustered = [(data, _centers(data)) for data in present]
+    kmeans = [KMeans(data.n_clusters, n_init=10, random_state=0).fit(data.X) for data in present]
+    clustered = [(data, fitted.cluster_centers_) for data, fitted in zip(present, kmeans, strict=True)]
     times = {data.name: _seconds(data, centers, setup) for data, centers in clustered}
     errors = {data.name: _walk_errors(data, centers, setup) for data, centers in clustered if data.name in PAPER_ERRORS}
     rows = tuple(_row(data, times[data.name], errors.get(data.name)) for data in present)
@@ -47,20 +49,7 @@ def run(setup: Setup) -> Section:
         "disturb. For the error, we repeat the paper's walk on 20 points for each seed. The error of a point is the "
         "largest difference between its k shares and the exact ones; the table shows the root mean square and the "
         "maximum over points and seeds.",
-        tables=(
-            Table(
-                (
-                    "data",
-                    "n x d, k",
-                    "paper, time",
-                    "ours, all points, one thread",
-                    "engine",
-                    "paper, error",
-                    "ours, rms (max)",
-                ),
-                rows,
-            ),
-        ),
+        tables=(Table(HEAD, rows),),
         findings=tuple(_findings(times, errors)),
         remarks=(
             *missing,
@@ -70,11 +59,6 @@ def run(setup: Setup) -> Section:
             "and fewer in three dimensions than in two.",
         ),
     )
-
-
-def _centers(data: DataSet) -> FloatArray:
-    centers: FloatArray = KMeans(data.n_clusters, n_init=10, random_state=0).fit(data.X).cluster_centers_
-    return centers
 
 
 def _seconds(data: DataSet, centers: FloatArray, setup: Setup) -> tuple[list[float], str]:
@@ -102,9 +86,7 @@ def _walk_errors(data: DataSet, centers: FloatArray, setup: Setup) -> FloatArray
 
 def _walked(centers: FloatArray, X: FloatArray, x: FloatArray, seed: int) -> FloatArray:
     """Return the affinities (k,) of one point by the paper's own algorithm, in the default box."""
-    low, high = np.minimum(X.min(axis=0), centers.min(axis=0)), np.maximum(X.max(axis=0), centers.max(axis=0))
-    margin = 0.1 * (high - low)
-    walls = cell_walls(centers, x, low - margin, high + margin)
+    walls = cell_walls(centers, x, *widened_box(np.vstack([X, centers])))
     z = sample_polytope(*walls, SAMPLES, burn_in=BURN_IN, random_state=seed)
     owner = ((z[:, None, :] - centers) ** 2).sum(axis=2).argmin(axis=1)
     return np.bincount(owner, minlength=centers.shape[0]) / SAMPLES
@@ -114,17 +96,13 @@ def _row(data: DataSet, timed: tuple[list[float], str], errors: FloatArray | Non
     n, d = data.X.shape
     seconds, engine = timed
     paper_time, paper_error = PAPER[data.name]
-    error = "-" if errors is None else f"{_root_mean_square(errors):.3f} ({errors.max():.3f})"
+    error = "-" if errors is None else f"{root_mean_square(errors):.3f} ({errors.max():.3f})"
     return data.name, f"{n:,} x {d}, {data.n_clusters}", paper_time, seconds_spread(seconds), engine, paper_error, error
-
-
-def _root_mean_square(errors: FloatArray) -> float:
-    return float(np.sqrt((errors**2).mean()))
 
 
 def _findings(times: dict[str, tuple[list[float], str]], errors: dict[str, FloatArray]) -> Iterator[Finding]:
     for name, error in errors.items():
-        rms = _root_mean_square(error)
+        rms = root_mean_square(error)
         yield Finding(
             f"1,000 steps of hit-and-run after 1,000 keep within the predicted error of {PREDICTED} ({name})",
             (Check("root mean square", rms, "<=", PREDICTED, ".3f"),),

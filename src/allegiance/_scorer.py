@@ -32,7 +32,7 @@ from .fitting import (
     fit_preparation,
     has_pipeline,
     labels_of,
-    stability_score,
+    score_by_calibration,
     training_labels,
     unwrap_estimator,
 )
@@ -172,7 +172,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
         fresh._calibrate(fit_result, X)
         _ = fresh.fitted_.members and fresh.fitted_.members.value  # the last use of the training data, now freed
-        return self._adopt(fresh)
+        self.__dict__ = fresh.__dict__
+        return self
 
     def _copy_parameters(self) -> AffinityScorer:
         """Return a copy of the scorer without fitted attributes, so that a failing fit leaves the previous one."""
@@ -181,20 +182,22 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             delattr(fresh, name)
         return fresh
 
-    def _adopt(self, fresh: AffinityScorer) -> AffinityScorer:
-        """Take the attributes of a copy of the scorer that was fitted."""
-        self.__dict__.clear()
-        self.__dict__.update(fresh.__dict__)
-        return self
-
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitResult:
-        """Fit the scorer to data in memory, without trust."""
+        """Fit the scorer's copy to data in memory, without trust, and set its attributes."""
         specification = Specification.of(self)
         if self.estimator is None:
             if fit_params:
                 names = ", ".join(sorted(fit_params))
                 raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
-            (rows, columns), clusterer = self._check_columns(X, specification), None
+            calibration, clusterer = specification.calibration, None
+            made_by = None if calibration is None or self.centers is not None else calibration.clusterer
+            if made_by is not None and (has_pipeline(made_by) or is_pairwise(made_by)):
+                # Points are scored in the space of the clusterer of the labels.
+                check_table(self, X)
+                columns = Columns.of(self, fit_preparation(made_by, X))
+                rows = columns.check(X)
+            else:
+                rows, columns = check_rows(self, X, reset=True), Columns.of(self)
         else:
             rows, columns, clusterer, y = self._fit_estimator(X, fit_params, specification)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
@@ -204,39 +207,30 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return fit_result
 
     def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> None:
-        """Estimate trust for the scorer if it has calibration; its estimator, if any, is refitted as a whole."""
+        """Add trust to the scorer's ``fitted_`` if it has calibration; an estimator is refitted as a whole."""
         if fit_result.sample is not None:
             estimator = getattr(self, "estimator_", None)
             self.fitted_ = calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
 
-    def _check_columns(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
-        """Return the scorer's checked rows in the space of the clusterer of the labels, if known, and its columns."""
-        clusterer = None if specification.calibration is None else specification.calibration.clusterer
-        if clusterer is None or self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
-            return check_rows(self, X, reset=True), Columns.of(self)
-        check_table(self, X)
-        columns = Columns.of(self, fit_preparation(clusterer, X))
-        return columns.prepare(X).rows, columns
-
     def _fit_estimator(
         self, X: Any, fit_params: dict[str, Any], specification: Specification
     ) -> tuple[Rows, Columns, Any, AnyArray]:
-        """Fit the scorer's estimator; return rows and columns where it clusters, the clusterer, and its labels."""
+        """Set the scorer's ``estimator_``; return rows and columns where it clusters, the clusterer, and its labels."""
         routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
         weights = None if specification.calibration is None else specification.calibration.sample_weight
+        table = X
         if has_pipeline(self.estimator):
             # What columns hold is for the first transformer to judge: names and texts may be right.
             check_table(self, X)
-            self.estimator_ = fit_clusterer(estimator, X, routed.estimator.fit, weights)
         else:
             rows = check_rows(self, X, reset=True)
             # As they came: with the names of their columns, and without what the influence adds.
             table = X if hasattr(X, "columns") else rows
-            self.estimator_ = fit_clusterer(estimator, table, routed.estimator.fit, weights)
+        self.estimator_ = fit_clusterer(estimator, table, routed.estimator.fit, weights)
         unwrapped = unwrap_estimator(self.estimator_)
         if is_pairwise(estimator):
             columns = Columns.of(self, fit_preparation(estimator, X))
-            return columns.prepare(X).rows, columns, None, training_labels(unwrapped, X)
+            return columns.check(X), columns, None, training_labels(unwrapped, X)
         columns = Columns.of(self, unwrapped.preparation)
         if has_pipeline(self.estimator):
             table, rows = columns.prepare(X)
@@ -284,7 +278,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         started = time.perf_counter()
         fresh = self._copy_parameters()
         fit_result = fresh._fit(X, y, fit_params)
-        fitted, located, codes = fit_result.fitted, fit_result.located, fit_result.codes
+        fitted, codes, located, _ = fit_result
         assert located is not None
         assert codes is not None
         result = fitted.score_located(located, codes, FrameLike.of(X), started, top=keep)
@@ -292,7 +286,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fresh._calibrate(fit_result, X, result)
         if fresh.fitted_.trust_map is not None:
             result = replace(result, _trust_map=fresh.fitted_.trust_map, _stored_ranks=result._ranks)
-        self._adopt(fresh).fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
+        self.__dict__ = fresh.__dict__
+        self.fitted_.warn_if_imprecise(result._count_imprecise(), len(result))
         return result
 
     def transform(self, X: Any) -> FloatArray:
@@ -309,7 +304,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return np.array([f"affinity_{name}" for name in self.classes_], dtype=object)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> AnyArray:
-        """Fit as :meth:`fit` does, and return the labels (n,) of the points of the fit."""
+        """Fit the scorer as :meth:`fit` does, and return the labels (n,) of the points of the fit."""
         labels: AnyArray = self.fit(X, y, **fit_params).labels_
         return labels
 
@@ -321,7 +316,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.affinity(X, top=1)._ranking
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the replication of labels of X (n, d) above chance: 1 if all replicate, 0 if no more than by chance.
+        """Return the replication above chance of the scorer's labels of X (n, d): 1 if all replicate, 0 as by chance.
 
         With E the replication and C that of unrelated partitions with these cluster sizes, it is (E - C) / (1 - C).
         So scikit-learn's searches can compare numbers of clusters. Without calibration in the fit, subsamples of X are
@@ -333,11 +328,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self.fitted_.trust_map is None:
-            return stability_score(self.fitted_, X)
+            return score_by_calibration(self.fitted_, X)
         return above_chance(self.affinity(X, top=1).replication, self.fitted_.trust_map.chance)
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the label (n,) the clustering gives to each point of X (n, d), known or new.
+        """Return the label (n,) that the fitted scorer gives to each point of X (n, d), known or new.
 
         It comes from the estimator's own ``predict``, if it has one, else from the nearest representative. The
         affinities may favor another cluster: see ``owner`` in ``affinity(X).frame(details=True)``.
@@ -359,7 +354,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         top: int | None = None,
         details: bool = False,
     ) -> Any:
-        """Score Arrow data, such as batches from Spark, DuckDB or Polars. ``docs/distributed.md`` has examples.
+        """Score Arrow data with the scorer, such as batches from Spark, DuckDB or Polars; see ``docs/distributed.md``.
 
         Nothing is kept between calls, several threads may call it at once, and the scores equal those of
         :meth:`affinity` to the last bit, whatever the batches. Needs the extra ``io``.
@@ -435,7 +430,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that the scorer needs, as plain values and arrays.
+        """Return the fitted scorer as plain values and arrays, from which :meth:`from_dict` restores it.
 
         It contains no training data, with two exceptions: an exact kernel is a sum over the points of the fit, and
         trust needs the distances of some members from their representatives. The transformers of a pipeline are

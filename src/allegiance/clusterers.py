@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ._core.parallel import on_one_thread, resolve_seed, stream
+from ._core.arithmetic import row_dots
+from ._core.parallel import resolve_seed, stream
 from ._core.validation import (
     FloatArray,
     IntArray,
@@ -27,7 +27,6 @@ from ._core.validation import (
     dense,
     is_sparse,
     require,
-    row_dots,
 )
 from .influence import INFLUENCES, KL, BregmanInfluence, ItakuraSaito
 
@@ -232,7 +231,7 @@ class Lloyd:
         return np.maximum(out, 0.0, out=out)
 
     def means(self, codes: IntArray, present: IntArray) -> FloatArray:
-        """Return the weighted mean (f, d) of each of the clusters ``present`` (f,) in Lloyd's algorithm."""
+        """Return the weighted mean (f, d) of each of the clusters ``present`` (f,) of Bregman k-means."""
         means = np.empty((present.size, self.X.shape[1]))
         for row, i in enumerate(present):
             members = codes == i
@@ -249,7 +248,11 @@ class Lloyd:
             # If all rows lie on seeds, there are fewer distinct rows than clusters, and the others stay empty.
             if not shares.sum() > 0:
                 break
-            away = self.from_centers(self.X[_draw(self.order, shares, rng.random(trials if i else 1))])
+            shares = shares[self.order]
+            totals = np.cumsum(shares)
+            places = np.searchsorted(totals, rng.random(trials if i else 1) * totals[-1], side="right")
+            seeds = self.order[np.minimum(places, np.flatnonzero(shares)[-1])]
+            away = self.from_centers(self.X[seeds])
             away = np.where(away > _ROUNDING_OF_ROWS * self.scale, away, 0.0)
             away = np.minimum(away, nearest[:, None])
             best = away[:, int((self.weights @ away).argmin())]
@@ -276,7 +279,7 @@ class Lloyd:
         return run
 
     def _without_empty(self, codes: IntArray, away: FloatArray) -> IntArray:
-        """Give each empty cluster of Lloyd's algorithm the row farthest from its own mean, if any is away from it."""
+        """Give each empty cluster of Bregman k-means the row that diverges most from its own mean, if any does."""
         empty = np.flatnonzero(np.bincount(codes, self.weights, minlength=self.n_clusters) == 0)
         if not empty.size:
             return codes
@@ -289,36 +292,11 @@ class Lloyd:
         return codes
 
 
-def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
-    """Draw seeds of k-means: rows in proportion to ``shares`` (n,), for uniform numbers (m,)."""
-    shares = shares[order]
-    totals = np.cumsum(shares)
-    places = np.searchsorted(totals, uniform * totals[-1], side="right")
-    rows: IntArray = order[np.minimum(places, np.flatnonzero(shares)[-1])]
-    return rows
-
-
 def warn_if_empty(n_filled: int, n_clusters: int, *, stacklevel: int) -> None:
     """Warn if some clusters of k-means have no points."""
     if n_filled < n_clusters:
         message = f"only {n_filled} of n_clusters={n_clusters} clusters have points: are there duplicates in X?"
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
-
-
-def best_kmeans(
-    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None, weights: Any = None
-) -> KMeans:
-    """Fit scikit-learn's k-means on one thread, and keep the best start; the first is from ``seeds`` (k, d), if any."""
-    inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
-    if n_init > len(inits):
-        inits.append(("k-means++", n_init - len(inits)))
-    runs = []
-    for init, starts in inits:
-        model = KMeans(k, init=init, n_init=starts, random_state=int(rng.integers(2**31)))
-        with on_one_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
-            runs.append(model.fit(rows, sample_weight=weights))
-    return min(runs, key=lambda run: run.inertia_)
 
 
 class Leiden(ClusterMixin, BaseEstimator):
@@ -369,7 +347,7 @@ class Leiden(ClusterMixin, BaseEstimator):
         """Build the neighbor graph of X (n, d), unless X is a graph, and cluster it with Leiden or Louvain."""
         igraph = require("igraph", "anndata", type(self).__name__)
         rows = X if is_sparse(X) else np.asarray(X)
-        graph = sp.coo_array(rows) if self.metric == "precomputed" else self._connectivities(rows)
+        graph = sp.coo_array(rows) if self.metric == "precomputed" else self._neighbor_graph(rows)
         kept = graph.data > 0
         pairs = np.column_stack([graph.row[kept], graph.col[kept]])
         with _IGRAPH_LOCK:
@@ -394,8 +372,8 @@ class Leiden(ClusterMixin, BaseEstimator):
         settings = {"resolution": self.resolution, "n_iterations": self.n_iterations}
         return graph.community_leiden("modularity", weights=weights, **settings)
 
-    def _connectivities(self, rows: Rows) -> Any:
-        """Return the neighbor graph that Leiden clusters, UMAP's as in scanpy: weights fall off with distance."""
+    def _neighbor_graph(self, rows: Rows) -> Any:
+        """Return the neighbor graph for Leiden or Louvain, that of scanpy and UMAP: weights fall off with distance."""
         from sklearn.neighbors import NearestNeighbors
 
         n = rows.shape[0]

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from allegiance._core.arithmetic import row_dots
 from allegiance._core.parameters import Parameters, Registry
 from allegiance._core.stored import POSITIVE, Number, Text, floats, stored
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_number, real_array, row_dots
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_number, real_array
 from allegiance.geometry import bounding_box, chebyshev_center, check_scaling, is_bounded, sample_polytope, unit_rows
 from allegiance.influence import Diagram, Influence
 
@@ -108,14 +109,14 @@ class Region:
 
     @classmethod
     def box(cls, name: str, lower: FloatArray, upper: FloatArray) -> Region:
-        """Return the box between two corners (r,)."""
+        """Return the region of domain "box" between two corners (r,)."""
         return cls(name, (lower + upper) / 2.0, (upper - lower) / 2.0, 1.0, np.inf, *_no_walls(lower.size))
 
     @classmethod
     def ball(
         cls, name: str, center: FloatArray, radius: float, bounds: tuple[FloatArray, FloatArray] | None = None
     ) -> Region:
-        """Return the ball around ``center`` (r,), cut where ``bounds`` end. On a line it is an interval, as a cube."""
+        """Return the region of domain "ball" around ``center`` (r,), cut where ``bounds`` end; on a line a cube."""
         r = center.size
         scale = np.full(r, radius if radius > 0 else 1.0)
         walls, offsets = _no_walls(r)
@@ -130,7 +131,7 @@ class Region:
 
     @classmethod
     def everywhere(cls, name: str, center: FloatArray, size: float) -> Region:
-        """Return the whole space, with ``size`` as the unit of length around ``center`` (r,)."""
+        """Return the region of domain "space", with ``size`` as the unit of length around ``center`` (r,)."""
         scale = np.full(center.size, size if size > 0 else 1.0)
         return cls(name, center, scale, np.inf, np.inf, *_no_walls(center.size))
 
@@ -150,7 +151,7 @@ class Region:
         return bool(np.isinf(self.radius))
 
     def halfspaces(self) -> tuple[FloatArray, FloatArray]:
-        """Return all flat walls as rows (m, r) and offsets (m,), the cube's included."""
+        """Return all flat walls of the region as rows (m, r) and offsets (m,), the cube's included."""
         if np.isinf(self.half_width):
             return self.walls, self.wall_offsets
         cube = np.vstack([np.eye(self.dim), -np.eye(self.dim)])
@@ -223,7 +224,7 @@ def _uniform(shape: tuple[int, int], rng: np.random.Generator, *, drop: int) -> 
 
 
 def _no_walls(r: int) -> tuple[FloatArray, FloatArray]:
-    """Return an empty list of walls in r dimensions."""
+    """Return the walls of a region in r dimensions that has none."""
     return np.empty((0, r)), np.empty(0)
 
 

@@ -115,21 +115,26 @@ class Profile:
 
     def without_rows(self) -> Profile:
         """Return the form of a drift profile that is saved, with quantiles instead of sampled rows."""
-        if self.values is None:
-            return self
+        quantiles, n_values = self.column_quantiles()
+        return replace(self, quantiles=quantiles, n_values=n_values, values=None, atypical=None)
+
+    def column_quantiles(self) -> tuple[FloatArray, IntArray]:
+        """Return the quantiles (129, d) of each feature of a period, and the number (d,) of values they come from."""
+        if self.quantiles is not None and self.n_values is not None:
+            return self.quantiles, self.n_values
+        assert self.values is not None
         values = dense(self.values.rows).astype(np.float64, copy=False)
         n_values = (~np.isnan(values)).sum(axis=0)
-        quantiles = np.nanquantile(np.where(n_values > 0, values, 0.0), _LEVELS, axis=0)
-        return replace(self, quantiles=quantiles, n_values=n_values, values=None, atypical=None)
+        return np.nanquantile(np.where(n_values > 0, values, 0.0), _LEVELS, axis=0), n_values
 
     @property
     def n_points(self) -> int:
         """The number of points of the period, noise included."""
         return int(self.counts[:, 0].sum())
 
-    def by_cluster(self, *, typical: bool = False) -> FloatArray:
+    def by_cluster(self, *, typical: BoolArray | bool = False) -> FloatArray:
         """Return counts, means and squares (3, k + 1, d) of all or only typical members of each cluster in a period."""
-        return self.moments[0] if typical else _pool_moments(self.moments)
+        return np.where(np.reshape(typical, (-1, 1)), self.moments[0], _pool_moments(self.moments))
 
     def overall(self) -> FloatArray:
         """Return counts, means and squares (3, d) of all points of a period."""
@@ -150,7 +155,7 @@ def profile_rows(
     *,
     result: AffinityResult | None = None,
     features: Rows | None = None,
-    names: Sequence[str] | None = None,
+    names: Sequence[str] | AnyArray | None = None,
     dates: Any = None,
     start: int = 0,
 ) -> Profile:
@@ -174,9 +179,9 @@ def profile_rows(
     else:
         codes, typicality = result._codes, result.typicality
     if features is None:
-        columns, names_of_fit = fitted.columns, fitted.columns.known_names
-        features = _numeric_columns(X, names_of_fit) if columns.preparation is not None else columns.check(X)
-        names = [f"x{i}" for i in range(features.shape[1])] if names_of_fit is None else list(names_of_fit)
+        columns, names = fitted.columns, fitted.columns.known_names
+        features = columns.check(X) if columns.preparation is None else _numeric_columns(X, names)
+        names = [f"x{i}" for i in range(features.shape[1])] if names is None else names
     if features.shape[1] > _MAX_FEATURES:
         features, names, dates = features[:, :0], [], None
     # In clusters of fewer than 100 members, a point is atypical if it lies farther out than every member.
@@ -250,10 +255,6 @@ class Change(NamedTuple):
     high: FloatArray
     p: FloatArray  # probability of a change this far beyond the allowed one if nothing changed
 
-    def adjusted(self, tests: int) -> Change:
-        """Return the change between periods with Bonferroni-corrected p-values."""
-        return self._replace(p=np.minimum(tests * self.p, 1.0))
-
     def at(self, *place: int) -> tuple[float, float, tuple[float, float]]:
         """Return one value in both periods, and the interval of the difference."""
         then, now, low, high = (float(values[place]) for values in self[:4])
@@ -302,9 +303,7 @@ class Moves(NamedTuple):
 
 def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     """Compare cluster means of two periods, only of typical members in clusters ``near`` (k + 1,) a new group."""
-    first, second = (
-        np.where(near[:, None], profile.by_cluster(typical=True), profile.by_cluster()) for profile in (then, now)
-    )
+    first, second = (profile.by_cluster(typical=near) for profile in (then, now))
     (n1, m1, _), (n2, m2, _), variance = first, second, _variance(first)
     rounding = _ROUNDING * np.maximum(np.abs(m1), np.abs(m2))
     spread = np.where(variance > rounding**2, np.sqrt(variance), then.spread())
@@ -312,10 +311,8 @@ def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     moved = (np.abs(m2 - m1) > rounding) & (n1 > 0) & (n2 > 0)
     shift = np.divide(m2 - m1, np.maximum(spread, rounding), out=np.zeros_like(m1), where=moved)
     # A few outliers move the mean of all members, but not that of the typical ones, unless most are atypical.
-    far = (now.counts[:, 1] > now.counts[:, 0] / 2) & ~near
-    first, second = (
-        np.where(far[:, None], profile.by_cluster(), profile.by_cluster(typical=True)) for profile in (then, now)
-    )
+    typical = (now.counts[:, 1] <= now.counts[:, 0] / 2) | near
+    first, second = (profile.by_cluster(typical=typical) for profile in (then, now))
     p = np.where(moved, _compare_moments(first, second, _SMALL_MOVE * spread).p, 1.0)
     p = np.minimum(p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
     return Moves(Change(*(values[:-1] for values in change)), shift[:-1], p[:-1])
@@ -345,12 +342,10 @@ def _compare_atypical(then: Profile, now: Profile, n_members: IntArray) -> Chang
 
 def _compare_mix(then: Profile, now: Profile, new_points: AnyArray, allowed: float = 0.0) -> Change:
     """Compare the shares (k + 2,) of clusters in two periods; ``new_points`` (k + 1,), in new groups, do not count."""
-    counts = then.counts[:, 0], now.counts[:, 0] - np.minimum(np.rint(new_points), now.counts[:, 0])
-    first, second = (np.append(count, profile.n_points) for count, profile in zip(counts, (then, now), strict=True))
+    first = np.append(then.counts[:, 0], then.n_points)
+    second = np.append(now.counts[:, 0] - np.minimum(np.rint(new_points), now.counts[:, 0]), now.n_points)
     small = np.minimum(_SMALL_SHARE, _SMALL_PART * first / first[-1]) + allowed
-    change = _compare_shares(
-        first, second, (np.full(first.size, first[-1]), np.full(first.size, second[-1])), (-small, small)
-    )
+    change = _compare_shares(first, second, (first[-1], second[-1]), (-small, small))
     change.p[-1] = 1.0
     return change
 
@@ -366,12 +361,10 @@ class Rescaling(NamedTuple):
 
 def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescaling]:
     """Test each feature for an offset, a factor, or both that map all values of one period to those of the other."""
-    first, second, spread, columns = then.without_rows(), now.without_rows(), then.spread(), []
-    shares = now.counts[:-1, 0] / now.n_points
-    assert first.quantiles is not None and second.quantiles is not None  # noqa: PT018
-    assert first.n_values is not None and second.n_values is not None  # noqa: PT018
-    for i, (before, after) in enumerate(zip(first.quantiles.T, second.quantiles.T, strict=True)):
-        n1, n2 = float(first.n_values[i]), float(second.n_values[i])
+    (first, n_then), (second, n_now) = then.column_quantiles(), now.column_quantiles()
+    spread, shares, columns = then.spread(), now.counts[:-1, 0] / now.n_points, []
+    for i, (n1, n2) in enumerate(zip(n_then.tolist(), n_now.tolist(), strict=True)):
+        before, after = first[:, i], second[:, i]
         difference, rescaling = _ks_distance(before, after), Rescaling()
         if min(n1, n2) >= _MIN_VALUES and difference > 0.0:
             root = np.sqrt(n1 * n2 / (n1 + n2))
@@ -440,18 +433,16 @@ def _find_groups(then: Profile, now: Profile) -> list[Group]:
     weight, fewest = now.counts[:, 1].sum() / codes.size, max(_GROUP_POINTS, _GROUP_SHARE * codes.size)
     clusterer = DBSCAN(eps=_GROUP_RADIUS * np.sqrt(2.0 * used.sum()), min_samples=round(fewest))
     labels = clusterer.fit_predict(rows[:, used] / spread[used])
-    typical = [
-        (count[:, 0] - count[:, 1]) / max(count[:, 0].sum() - count[:, 1].sum(), 1)
-        for count in (then.counts, now.counts)
-    ]
+    # Typical points by cluster, as a share of all typical points.
+    first, second = (n / max(n.sum(), 1) for n in (p.counts[:, 0] - p.counts[:, 1] for p in (then, now)))
     groups = []
     for label in range(labels.max() + 1):
         inside = labels == label
-        counts_by_label = np.bincount(codes[inside], minlength=len(then.counts)) * weight
-        nearest, center = int(counts_by_label.argmax()), rows[inside].mean(axis=0)
+        counts = np.bincount(codes[inside], minlength=len(then.counts)) * weight
+        nearest, center = int(counts.argmax()), rows[inside].mean(axis=0)
         offset, shift = ((place - before[nearest])[used] / spread[used] for place in (center, after[nearest]))
-        if typical[1][nearest] >= typical[0][nearest] / 2.0 and shift @ offset < 0.5 * np.linalg.norm(offset):
-            groups.append(Group(float(counts_by_label.sum()), nearest, counts_by_label, center))
+        if second[nearest] >= first[nearest] / 2.0 and shift @ offset < 0.5 * np.linalg.norm(offset):
+            groups.append(Group(float(counts.sum()), nearest, counts, center))
     return groups
 
 
@@ -543,8 +534,7 @@ class PeriodComparison(CardMixin):
         n
             The number of features per cluster; None for all.
         """
-        rows = list(self._feature_rows(cluster, n))
-        names = ("cluster", "feature", "then", "now", "low", "high", "shift")
+        rows, names = self._feature_rows(cluster, n), ("cluster", "feature", "then", "now", "low", "high", "shift")
         return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})
 
     def to_dict(self) -> dict[str, Any]:
@@ -556,7 +546,7 @@ class PeriodComparison(CardMixin):
             "points": {"then": self.then.n_points, "now": self.now.n_points},
             "findings": [json_value(finding._asdict()) for finding in self.findings],
             "clusters": json_value(self._cluster_rows()),
-            "features": json_value(list(self._feature_rows(None, 10))),
+            "features": json_value(self._feature_rows(None, 10)),
         }
 
     def _cluster_rows(self) -> list[dict[str, Any]]:
@@ -574,31 +564,28 @@ class PeriodComparison(CardMixin):
             rows.append(row)
         return rows
 
-    def _feature_rows(self, cluster: Any, n: int | None) -> Iterator[dict[str, Any]]:
+    def _feature_rows(self, cluster: Any, n: int | None) -> list[dict[str, Any]]:
         """Return the lines of :meth:`features`, the changes of features between periods."""
-        labels = [str(label) for label in self.classes]
+        labels, shift, rows = [str(label) for label in self.classes], self._moves.shift, []
         named = {str(label) for finding in self.findings for label in finding.clusters} or set(labels)
         if cluster is not None:
             if str(cluster) not in labels:
                 raise ValueError(f"cluster={cluster!r} is not among the clusters: {', '.join(labels)}.")
             named = {str(cluster)}
-        shift = self._moves.shift
-        for i, label in enumerate(labels):
-            if label not in named:
-                continue
+        for i in (i for i, label in enumerate(labels) if label in named):
             for feature in np.argsort(-np.abs(shift[i]), kind="stable")[:n]:
                 then, now, (low, high) = self._moves.change.at(i, feature)
                 figures = {"then": then, "now": now, "low": low, "high": high, "shift": shift[i, feature]}
-                yield {"cluster": label, "feature": str(self.then.names[feature]), **figures}
+                rows.append({"cluster": labels[i], "feature": str(self.then.names[feature]), **figures})
+        return rows
 
     def headline(self) -> str:
         """Return one sentence: whether the data drifted, and the share of atypical points."""
-        atypical = "Atypical points: {:.1%} then, {:.1%} now".format(
-            *np.nan_to_num([c[-1] for c in self._atypical[:2]])
+        verdict = (
+            f"Drifted: {count(len(self.findings), 'finding')}" if self.drifted else "Nothing changed beyond chance"
         )
-        if not self.drifted:
-            return f"Nothing changed beyond chance. {atypical}"
-        return f"Drifted: {count(len(self.findings), 'finding')}. {atypical}"
+        then, now = np.nan_to_num([shares[-1] for shares in self._atypical[:2]])
+        return f"{verdict}. Atypical points: {then:.1%} then, {now:.1%} now"
 
     def _card(self) -> Card:
         """Return the card that displays the comparison of periods."""
@@ -707,16 +694,15 @@ def compare_profiles(
         if not profile.n_points:
             raise ValueError(f"{name} has no points, so there is nothing to compare.")
     assert fitted.members is not None
-    n_members = np.diff(fitted.members.value.starts)
-    groups = _find_groups(then, now)
-    new_points = np.sum([group.counts for group in groups], axis=0) if groups else np.zeros(len(then.counts))
+    n_members, groups = np.diff(fitted.members.value.starts), _find_groups(then, now)
+    new_points = np.sum([np.zeros(len(then.counts)), *(group.counts for group in groups)], axis=0)
     moves = _compare_means(then, now, new_points > 0.0)
     columns = _compare_columns(then, now, moves)
     mix, atypical = _compare_mix(then, now, new_points), _compare_atypical(then, now, n_members)
     # Bonferroni's correction for all comparisons: shares, atypical shares, means of clusters, columns.
     tests = 2 * mix.p.size + moves.p.size + len(columns)
+    mix, atypical = (each._replace(p=np.minimum(tests * each.p, 1.0)) for each in (mix, atypical))
     moves = moves._replace(p=np.minimum(tests * moves.p, 1.0))
-    mix, atypical = mix.adjusted(tests), atypical.adjusted(tests)
     columns = [column._replace(p=min(tests * column.p, 1.0)) for column in columns]
     findings = [_column_finding(then, now, i, column) for i, column in enumerate(columns) if column.p <= level]
     if not findings:  # after a change of unit or level, labels are not comparable
@@ -725,13 +711,14 @@ def compare_profiles(
         moved = (moves.p <= level) & (np.abs(moves.shift).max(axis=1, initial=0.0) >= _SMALL_MOVE)
         moved &= ~vanished[: moved.size]
         findings += _group_findings(labels, then, now, groups, atypical, level)
-        findings += [*_vanished_findings(labels, mix, vanished), *_move_findings(labels, then, now, moves, moved)]
-        if not findings:
-            findings += _atypical_findings(labels, atypical, level)
+        findings += _vanished_findings(labels, mix, vanished)
+        findings += _move_findings(labels, then, now, moves, moved)
+        findings += [] if findings else _atypical_findings(labels, atypical, level)
         # New groups, vanished clusters and moved ones exchange points with others, which changes the other shares.
         changed = np.append(moved, [False, False]) | vanished
         allowed = float(new_points.sum() / now.n_points + np.abs(mix.now - mix.then)[changed].sum())
-        rest = _compare_mix(then, now, new_points, allowed).adjusted(tests)
+        rest = _compare_mix(then, now, new_points, allowed)
+        rest = rest._replace(p=np.minimum(tests * rest.p, 1.0))
         findings += _mix_findings(labels, rest, (rest.p <= level) & ~changed)
     findings.sort(key=lambda finding: -finding.severity)
     raw_mix = _compare_mix(then, now, np.zeros(len(then.counts)))._replace(p=mix.p)
@@ -767,7 +754,7 @@ def _group_findings(
         offset = group.center - means[group.cluster]
         shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
         label, feature = labels[group.cluster], str(then.names[np.abs(shift).argmax()])
-        n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
+        n = float(then.n_points), float(now.n_points)
         _, share, interval = _compare_shares(np.zeros(1), np.array([group.points]), n, (0.0, 0.0)).at(0)
         text = (
             f"New cluster: {share:.1%} of the points ({round(group.points):,}) lie together in a region with no "

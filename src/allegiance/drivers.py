@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, is_sparse, join_names
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse, join_names
 from allegiance.notebook import Card, CardMixin
 
 if TYPE_CHECKING:
@@ -226,12 +226,13 @@ def drivers(
     from allegiance.results import FrameLike
 
     labels = np.asarray(getattr(labels, "label", labels))
-    features, usable = _candidate_features(data, plan, names, labels, scale)
+    features, usable = _find_candidates(data, plan, names, labels, scale)
     index = nw.maybe_get_index(nw.from_native(data, pass_through=True)) if hasattr(data, "columns") else None
     ids = np.arange(labels.size) if ids is None and index is None else np.asarray(index if ids is None else ids)
     features.find_timestamps()
-    rows = usable[labels[usable].astype(str) != "-1"]
-    features.keep(np.isin(usable, rows))
+    is_labeled = labels[usable].astype(str) != "-1"
+    rows = usable[is_labeled]
+    features.matrix = features.matrix if is_labeled.all() else features.matrix[np.flatnonzero(is_labeled)]
     classes, codes = np.unique(labels[rows], return_inverse=True)
     like = FrameLike.of(data).without_index()
     if classes.size < 2:
@@ -252,7 +253,7 @@ def drivers(
 
 
 @dataclass
-class _Feature:
+class _Candidate:
     """One column of the user's data that may be a driver, and its columns in the matrix."""
 
     name: str
@@ -264,23 +265,18 @@ class _Feature:
 
     @property
     def places(self) -> slice:
-        """The columns of the matrix that belong to the user's column."""
+        """The columns of the matrix that belong to the candidate driver."""
         return slice(self.at, self.at + max(len(self.categories), 1))
 
 
 @dataclass
-class _Features:
+class _Candidates:
     """The candidate drivers: the clustered matrix (n, d), its columns, and the scale of the user's units."""
 
     matrix: Any
-    columns: list[_Feature]
+    columns: list[_Candidate]
     center: FloatArray
     spread: FloatArray
-
-    def keep(self, rows: BoolArray) -> None:
-        """Keep only the labeled rows of the candidate drivers."""
-        if not rows.all():
-            self.matrix = self.matrix[np.flatnonzero(rows)]
 
     def find_timestamps(self) -> None:
         """Mark candidate drivers that are time: years, dates such as 20240131, and increasing seconds since 1970."""
@@ -289,16 +285,13 @@ class _Features:
             return
         heads = self.in_units([one.at for one in numbers], np.arange(20)).T
         for one, head in zip(numbers, heads, strict=True):
-            low, high = head.min(), head.max()
+            low, high, values = head.min(), head.max(), self.matrix[:, one.at]
             dates = 19e6 < low <= high < 21e6 and ((head % 100 <= 31) & (head // 100 % 100 <= 12)).all()
-            is_observed = one.name.lower() in ("year", "yr", "jahr") or self._range(one) <= _MAX_YEARS
-            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100 and is_observed
-            seconds = 3e8 < low < 4.2e12 and (np.diff(self.matrix[:, one.at]) >= 0).all()
+            years = _YEAR_NAME.search(one.name) and 1900 <= low <= high < 2100
+            if years and one.name.lower() not in ("year", "yr", "jahr"):
+                years = float(np.ptp(values) * self.spread[one.at]) <= _MAX_YEARS
+            seconds = 3e8 < low < 4.2e12 and (np.diff(values) >= 0).all()
             one.is_counter |= bool(dates or years or seconds)
-
-    def _range(self, column: _Feature) -> float:
-        """Return the range of a column in the user's unit, to find drivers that are years."""
-        return float(np.ptp(self.matrix[:, column.at]) * self.spread[column.at])
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -340,11 +333,6 @@ class _Features:
         sums = {one.name: float(separation[one.places].sum() / total) for one in self.columns}
         return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
-    def column_of(self, place: int) -> _Feature:
-        """Return the candidate driver that a column of the matrix belongs to."""
-        starts = [one.at for one in self.columns]
-        return self.columns[int(np.searchsorted(starts, place, side="right")) - 1]
-
     def in_units(self, places: Sequence[int], rows: IntArray) -> FloatArray:
         """Return candidate drivers in the user's units, for some rows."""
         sparse = is_sparse(self.matrix)
@@ -352,9 +340,9 @@ class _Features:
         return np.asarray(values, dtype=np.float64) * self.spread[places] + self.center[places]
 
 
-def _candidate_features(
+def _find_candidates(
     data: Any, plan: Any, names: Iterable[str] | None, labels: AnyArray, scale: bool | None
-) -> tuple[_Features, IntArray]:
+) -> tuple[_Candidates, IntArray]:
     """Return the candidate drivers from data in any form, and the numbers (m,) of the usable rows."""
     n_rows = labels.size
     usable = np.arange(n_rows)
@@ -378,20 +366,19 @@ def _candidate_features(
     return features, usable
 
 
-def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
+def _from_plan(plan: Any, matrix: FloatArray) -> _Candidates:
     """Return the columns of a table plan as candidate drivers, with the missing values of the plan's table."""
     columns, at = [], 0
     for column in plan.features:
         # In a column of 1 and blank, blank means no.
         missing = 0.0 if column.width == 2 else column.n_missing / max(plan.n_rows, 1)
-        columns.append(_Feature(column.name, column.kind, at, tuple(column.categories), missing))
+        columns.append(_Candidate(column.name, column.kind, at, tuple(column.categories), missing))
         at += column.width
-    zero, one = np.zeros((1, at)), np.ones((1, at))
-    center = plan.in_units(zero)[0]
-    return _Features(matrix, columns, center, plan.in_units(one)[0] - center)
+    center, one = plan.in_units(np.stack([np.zeros(at), np.ones(at)]))
+    return _Candidates(matrix, columns, center, one - center)
 
 
-def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _Features:
+def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _Candidates:
     """Return the columns of an array or a sparse matrix as candidate drivers, by default named x0, x1, ..."""
     matrix = data.tocsr() if is_sparse(data) else np.asarray(data, dtype=np.float64)
     if matrix.ndim != 2:
@@ -399,18 +386,18 @@ def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _
     names = [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(name) for name in names]
     if len(names) != matrix.shape[1]:
         raise ValueError(f"data has {matrix.shape[1]} columns but there are {len(names)} names.")
-    columns = [_Feature(name, "number", i) for i, name in enumerate(names)]
+    columns = [_Candidate(name, "number", i) for i, name in enumerate(names)]
     if is_sparse(matrix):
-        return _Features(matrix, columns, np.zeros(len(names)), np.ones(len(names)))
-    return _dense_features([matrix[:, i : i + 1] for i in range(len(names))], columns, bool(scale))
+        return _Candidates(matrix, columns, np.zeros(len(names)), np.ones(len(names)))
+    return _dense_candidates([matrix[:, i : i + 1] for i in range(len(names))], columns, bool(scale))
 
 
-def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Features:
+def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Candidates:
     """Return the columns of a frame as candidate drivers: numbers, dates in days, and one-hot encoded categories.
 
     Other columns, and columns that repeat the labels, are left out.
     """
-    columns, blocks, at = list[_Feature](), list[FloatArray](), 0
+    columns, blocks, at = list[_Candidate](), list[FloatArray](), 0
     texts = labels.astype(str)
     for series in frame.iter_columns():
         kind, categories = "number", list[str]()
@@ -426,16 +413,16 @@ def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Features:
             block = (np.array(values)[:, None] == np.array(categories)).astype(np.float64)
         if series.len() == labels.size and (np.array([str(value) for value in series.to_list()]) == texts).all():
             continue
-        columns.append(_Feature(str(series.name), kind, at, categories))
+        columns.append(_Candidate(str(series.name), kind, at, categories))
         blocks.append(np.asarray(block, dtype=np.float64))
         at += block.shape[1]
     if not columns:
         raise ValueError("data has no column of numbers, dates or categories.")
     mixed = any(one.kind != "number" for one in columns)
-    return _dense_features(blocks, columns, mixed if scale is None else scale)
+    return _dense_candidates(blocks, columns, mixed if scale is None else scale)
 
 
-def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bool) -> _Features:
+def _dense_candidates(blocks: list[FloatArray], columns: list[_Candidate], scale: bool) -> _Candidates:
     """Join candidate drivers, fill gaps with medians, and scale each to a total variance of 1."""
     spread = np.ones(sum(block.shape[1] for block in blocks))
     for i, (block, one) in enumerate(zip(blocks, columns, strict=True)):
@@ -453,11 +440,11 @@ def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bo
     center = matrix.mean(axis=0) if scale else np.zeros_like(spread)
     if scale:
         matrix = (matrix - center) / spread
-    return _Features(matrix, columns, center, spread)
+    return _Candidates(matrix, columns, center, spread)
 
 
 def _fit_rule(
-    features: _Features,
+    features: _Candidates,
     codes: IntArray,
     classes: AnyArray,
     separation: FloatArray,
@@ -486,13 +473,14 @@ def _fit_rule(
     X, y, fold = X.astype(np.float32), codes[rows], np.arange(rows.size) % _FOLDS
     sizes = np.arange(max(k, 2), 2 * k + 2)
 
-    def fit(leaves: int, part: Any) -> Any:
+    def fit_tree(leaves: int, part: Any) -> Any:
+        """Fit the tree of a rule, with at most this number of leaves, to part of the rows."""
         tree = DecisionTreeClassifier(max_leaf_nodes=int(leaves), min_samples_leaf=2, random_state=0)
         return tree.fit(X[part], y[part])
 
     hits = np.zeros(sizes.size)
     for i in range(_FOLDS if rows.size >= 2 * _FOLDS else 0):
-        tree = fit(sizes[-1], fold != i)
+        tree = fit_tree(sizes[-1], fold != i)
         path = tree.decision_path(X[fold == i])
         best = tree.classes_[tree.tree_.value[:, 0, :].argmax(axis=1)]
         node_of = np.repeat(np.arange(path.shape[0]), np.diff(path.indptr))
@@ -504,7 +492,7 @@ def _fit_rule(
             hits[j] += (best[last] == y[fold == i]).sum()
     accuracy = hits / rows.size
     enough = np.flatnonzero((accuracy >= _FAITHFUL) | (accuracy >= accuracy.max() - 0.01))[0]
-    tree = fit(sizes[enough], slice(None)).tree_
+    tree = fit_tree(sizes[enough], slice(None)).tree_
     lines, used = _rule_lines(tree, classes, lambda node: _split_condition(features, tree, node, X, places, rows))
     return "\n".join(lines), tuple(dict.fromkeys(used)), float(accuracy[enough])
 
@@ -514,10 +502,12 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
     lines, used = list[str](), list[str]()
 
     def leaves(node: int) -> list[int]:
+        """Return the classes of the leaves below a node of the rule's tree."""
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
         return [int(tree.value[node, 0].argmax())] if left < 0 else leaves(left) + leaves(right)
 
-    def walk(node: int, conditions: dict[tuple[str, str, str], str]) -> None:
+    def add_rules(node: int, conditions: dict[tuple[str, str, str], str]) -> None:
+        """Add the lines of the rule for the tree below a node."""
         below = leaves(node)
         if len(set(below)) == 1:
             lines.append(f"{' and '.join(conditions.values()) or 'otherwise'} -> {classes[below[0]]}")
@@ -532,27 +522,27 @@ def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -
         text = texts[right_first]
         operator = text[len(name) :].split()[0]
         kept = {key: old for key, old in conditions.items() if operator != "=" or key[:2] != (name, "is")}
-        walk(first, kept | {(name, operator, text if operator == "is" else ""): text})
-        walk(second, conditions)
+        add_rules(first, kept | {(name, operator, text if operator == "is" else ""): text})
+        add_rules(second, conditions)
 
-    walk(0, {})
+    add_rules(0, {})
     return lines, used
 
 
 def _split_condition(
-    features: _Features, tree: Any, node: int, X: AnyArray, places: IntArray, rows: IntArray
+    features: _Candidates, tree: Any, node: int, X: AnyArray, places: IntArray, rows: IntArray
 ) -> tuple[str, str, str]:
     """Return the column of a split, and the conditions of its left and right branch in the user's units."""
-    place = int(tree.feature[node])
-    column = features.column_of(int(places[place]))
+    used = int(tree.feature[node])
+    place = int(places[used])
+    column = next(one for one in features.columns if place < one.places.stop)
     name = column.name
     if column.kind == "category":
-        at = int(places[place]) - column.at
-        value = column.categories[at]
-        other = column.categories[1 - at] if len(column.categories) == 2 else None
+        value = column.categories[place - column.at]
+        other = column.categories[1 - place + column.at] if len(column.categories) == 2 else None
         return name, f"{name} = {other}" if other else f"{name} is not {value}", f"{name} = {value}"
-    values = np.round(features.in_units([int(places[place])], rows).ravel(), 10)
-    left = X[:, place] <= tree.threshold[node]
+    values = np.round(features.in_units([place], rows).ravel(), 10)
+    left = X[:, used] <= tree.threshold[node]
     low, high = float(values[left].max()), float(values[~left].min())
     if values[left].min() == low and values[~left].max() == high:
         below, above = (_shortest_between(value, np.nextafter(value, np.inf), column.kind) for value in (low, high))
@@ -620,7 +610,7 @@ def _entropy(codes: IntArray) -> float:
 
 def _find_flags(
     result: Drivers,
-    features: _Features,
+    features: _Candidates,
     codes: IntArray,
     classes: AnyArray,
     ids: AnyArray,
@@ -687,9 +677,9 @@ def _find_flags(
 
 
 def _duplicate_drivers(
-    features: _Features, is_driver: dict[str, bool], is_time: dict[str, bool]
+    features: _Candidates, is_driver: dict[str, bool], is_time: dict[str, bool]
 ) -> list[tuple[str, ...]]:
-    """Return groups of drivers with the same information, the one to keep first: time is the first to drop."""
+    """Return groups of duplicate drivers among the candidates, the one to keep first: time is the first to drop."""
     columns = [one for one in features.columns if is_driver.get(one.name)][:_MAX_PAIRED]
     columns.sort(key=lambda one: one.kind == "category")
     rows = np.arange(features.matrix.shape[0])[:: max(1, features.matrix.shape[0] // _MAX_TREE_ROWS)]
@@ -701,14 +691,14 @@ def _duplicate_drivers(
 
 
 def duplicates_text(names: Sequence[str]) -> str:
-    """Return a sentence about drivers with the same information."""
+    """Return a sentence about duplicate drivers, columns with the same information."""
     first, *others = (join_names([name]) for name in names)
     verb, times = ("repeats", "twice") if len(others) == 1 else ("repeat", f"{len(names)} times")
     return f"{join_names(others, 4)} nearly {verb} {first}, so this information counts {times}."
 
 
 def quote_option(option: str, names: Iterable[str]) -> str:
-    """Return a command-line option with column names, quoted if needed."""
+    """Return the remedy of a finding as a command-line option with column names, quoted if needed."""
     unique = list(dict.fromkeys(names))
     joined = ",".join(name for name in unique if "," not in name)
     texts = [text for text in (joined, *(name for name in unique if "," in name)) if text]

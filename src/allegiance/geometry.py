@@ -1,4 +1,4 @@
-"""Polytopes: triangulated cells, hulls, and uniform samples."""
+"""Geometry of points and polytopes: spans, hulls, triangulated cells, and uniform samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from allegiance._core.parallel import resolve_seed, stream
+from allegiance._core.parallel import on_one_thread, resolve_seed, stream
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -61,15 +61,11 @@ def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *,
         return Triangulation(np.empty((0, r)), np.empty((0, r + 1), np.int32), np.empty(0))
     halfspaces = np.column_stack([normals, -offsets])
     try:
-        vertices = HalfspaceIntersection(halfspaces, center).intersections
+        return _star(HalfspaceIntersection(halfspaces, center).intersections, max_simplices, joggle)
     except QhullError as error:
-        raise ArithmeticError(f"Qhull could not intersect the walls of a cell: {_first_line(error)}") from error
-    # A cube of dimension r has 2^r vertices and r! simplices; cells with oblique walls take some r - 1 times more.
-    if vertices.shape[0] * (r - 1) * factorial(r) / 2**r > max_simplices:
-        raise TooManySimplicesError(
-            f"a cell with {vertices.shape[0]} vertices in {r} dimensions needs more than {max_simplices} simplices"
-        )
-    return _star(vertices, joggle)
+        # The other lines describe the state of Qhull's memory.
+        reason = str(error).partition("\n")[0]
+        raise ArithmeticError(f"Qhull could not triangulate a cell: {reason}") from error
 
 
 def _interval(normals: FloatArray, offsets: FloatArray) -> Triangulation:
@@ -82,30 +78,28 @@ def _interval(normals: FloatArray, offsets: FloatArray) -> Triangulation:
     return Triangulation(np.array([[low], [high]]), np.array([[0, 1]], np.int32), np.array([high - low]))
 
 
-def _star(points: FloatArray, joggle: bool) -> Triangulation:
+def _star(points: FloatArray, max_simplices: int, joggle: bool) -> Triangulation:
     """Triangulate the hull of ``points`` from one of its vertices."""
+    n, r = points.shape
+    # A cube of dimension r has 2^r vertices and r! simplices; cells with oblique walls take some r - 1 times more.
+    if n * (r - 1) * factorial(r) / 2**r > max_simplices:
+        raise TooManySimplicesError(
+            f"a cell with {n} vertices in {r} dimensions needs more than {max_simplices} simplices"
+        )
     try:
         hull = ConvexHull(points, qhull_options="QJ" if joggle else None)
     except QhullError:
-        try:
-            hull = ConvexHull(points, qhull_options="QJ")
-        except QhullError as error:
-            raise ArithmeticError(f"Qhull could not compute the hull of a cell: {_first_line(error)}") from error
+        hull = ConvexHull(points, qhull_options="QJ")
     used, facets = np.unique(hull.simplices, return_inverse=True)
     facets = facets.reshape(hull.simplices.shape).astype(np.int32)
     vertices = np.asarray(points)[used]
     apex = np.bincount(facets.ravel()).argmax()
     facets = facets[(facets != apex).all(axis=1)]
     edges = vertices[facets] - vertices[apex]
-    volumes = np.abs(np.linalg.det(edges)) / factorial(points.shape[1])
+    volumes = np.abs(np.linalg.det(edges)) / factorial(r)
     simplices = np.column_stack([np.full(facets.shape[0], apex, np.int32), facets])
     solid = volumes > 0
     return Triangulation(vertices, np.ascontiguousarray(simplices[solid]), volumes[solid])
-
-
-def _first_line(error: QhullError) -> str:
-    """Return the first line of an error of Qhull; the others describe the state of its memory."""
-    return str(error).partition("\n")[0]
 
 
 #: The tightest tolerances HiGHS accepts. They are absolute, so every program is first scaled to size one.
@@ -260,6 +254,21 @@ def _inner_point(normals: FloatArray, offsets: FloatArray, *, flat: bool = False
     return center
 
 
+def span_axes(centered: FloatArray, size: float) -> FloatArray:
+    """Return orthonormal rows (r, d) that span the rows of ``centered`` (k, d), the widest direction first.
+
+    Directions at the level of rounding are left out, where ``size`` is that of the numbers before they were centered.
+    The largest entry of each axis is positive, so that the axes keep their sign.
+    """
+    # Threads of BLAS change last bits, and wait busily for more work while ours need the core.
+    with on_one_thread():
+        _, singular, rows = np.linalg.svd(centered, full_matrices=False)
+    noise = 4 * np.finfo(float).eps * max(centered.shape) * (singular[0] + size)
+    axes = rows[: int(np.count_nonzero(singular > noise))]
+    largest = np.abs(axes).argmax(axis=1)
+    return axes * np.sign(axes[np.arange(axes.shape[0]), largest])[:, None]
+
+
 #: Up to this dimension the facets of the hull are listed; above, each point is tested by itself.
 _MAX_FACET_DIM = 6
 #: Distances, relative to the size of the hull, that count as zero.
@@ -284,21 +293,17 @@ class Hull:
             self._facets = ConvexHull(self._points).equations
 
     def contains(self, points: FloatArray) -> BoolArray:
-        """Return which rows (n, r) lie inside the hull."""
+        """Return which points (n, r) lie inside the convex hull."""
         points = (points - self._center) / self._size
         if self._facets is None:
-            return np.array([self._is_combination(point) for point in points], dtype=bool)
+            # Is a point a combination of the hull's? A little farther out than itself, so that the boundary is outside.
+            system = np.vstack([self._points.T, np.ones(self._points.shape[0])])
+            targets = np.column_stack([points * (1.0 + _ROUNDING), np.ones(points.shape[0])])
+            return np.array([nnls(system, target)[1] < _ROUNDING for target in targets], dtype=bool)
         inside = np.ones(points.shape[0], dtype=bool)
         for facet in self._facets:
             inside &= (points * facet[:-1]).sum(axis=1) + facet[-1] < -_ROUNDING
         return inside
-
-    def _is_combination(self, point: FloatArray) -> bool:
-        """Return whether a point is a convex combination of the points of the hull."""
-        # A little farther out than the point itself, so that the boundary is outside here too.
-        system = np.vstack([self._points.T, np.ones(self._points.shape[0])])
-        target = np.append(point * (1.0 + _ROUNDING), 1.0)
-        return bool(nnls(system, target)[1] < _ROUNDING)
 
 
 Directions = Literal["random", "coordinate"]
@@ -386,7 +391,7 @@ def sample_polytope(
 
 
 def _round(normals: FloatArray, offsets: FloatArray, origin: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Find coordinates z, with y = origin + transform @ z, in which the polytope is nearly isotropic.
+    """Find coordinates z of a polytope, with y = origin + transform @ z, in which its samples are nearly isotropic.
 
     Each round walks from the origin and makes the covariance of its points the new unit of length. A round
     reaches about a hundred times the least width, so a very long polytope takes several.
@@ -430,7 +435,7 @@ def _walk(
     directions: Directions,
     streams: tuple[np.random.Generator, np.random.Generator],
 ) -> FloatArray:
-    """Walk inside {z : normals @ z <= slack} from z = 0.
+    """Walk inside the polytope {z : normals @ z <= slack} from z = 0, and return the samples that are kept.
 
     Blocks are always drawn whole and begin at fixed steps, so that neither burn-in, thinning nor the number
     of points changes the path. The slack is computed again for each block, so rounding errors do not add up.

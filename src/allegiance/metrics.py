@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.cluster import pair_confusion_matrix
 
+from ._core.arithmetic import row_dots
 from ._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, slices, stream
 from ._core.validation import (
     FloatArray,
@@ -23,7 +24,6 @@ from ._core.validation import (
     dense,
     is_sparse,
     real_array,
-    row_dots,
 )
 from .fitting import Labels
 from .influence import BLOCK_ROWS, Kernel, KernelSums, block_features, with_short_indices
@@ -103,7 +103,8 @@ def lift_emd(
     """
     threads, seed = effective_threads(check_jobs(n_jobs)), resolve_seed(random_state)
     X = check_rows(BaseEstimator(), X, reset=True)
-    pool = Pool.of([_memberships(labels_a, X.shape[0], "labels_a"), _memberships(labels_b, X.shape[0], "labels_b")])
+    sides = (("labels_a", labels_a), ("labels_b", labels_b))
+    pool = Pool.of([_check_memberships(labels, X.shape[0], name) for name, labels in sides])
     lifts = lift_clusters(X, pool.columns, lift_kernel(kernel, X), seed, threads)
     return transport_cost(lifts.distances()[np.ix_(*pool.numbers)], *pool.masses)
 
@@ -171,8 +172,8 @@ def one_hot(codes: IntArray) -> Any:
     return sp.csr_array((np.ones(int(member.sum())), codes[member], pointers), shape=shape)
 
 
-def _memberships(labels: Any, n_rows: int, name: str) -> Any:
-    """Return labels (n,) or memberships (n, k) of a clustering as CSR (n, k); noise rows are clusters."""
+def _check_memberships(labels: Any, n_rows: int, name: str) -> Any:
+    """Return labels (n,) or memberships (n, k) as CSR (n, k), to compare them by LiftEMD; noise rows are clusters."""
     if np.ndim(labels) != 2:
         return one_hot(separate_noise(check_codes(labels, n_rows, name)))
     values = real_array(name, labels, 2)
@@ -198,23 +199,18 @@ class Pool(NamedTuple):
     @classmethod
     def of(cls, memberships: Sequence[Any]) -> Pool:
         """Pool the clusters of clusterings by their memberships, CSR matrices (n, k)."""
-        known: dict[tuple[bytes, bytes], int] = {}
-        columns: list[int] = []
-        numbers: list[IntArray] = []
         stacked = sp.csc_array(sp.hstack(memberships, format="csc"))
         stacked.sort_indices()
-        for partition in memberships:
-            first = sum(column.size for column in numbers)
-            numbers.append(np.empty(partition.shape[1], dtype=np.int64))
-            for i in range(partition.shape[1]):
-                part = slice(stacked.indptr[first + i], stacked.indptr[first + i + 1])
-                key = (stacked.indices[part].tobytes(), stacked.data[part].tobytes())
-                if key not in known:
-                    known[key] = len(columns)
-                    columns.append(first + i)
-                numbers[-1][i] = known[key]
+        known: dict[tuple[bytes, bytes], int] = {}
+        columns, numbers = list[int](), np.empty(stacked.shape[1], dtype=np.int64)
+        for i in range(numbers.size):
+            part = slice(stacked.indptr[i], stacked.indptr[i + 1])
+            numbers[i] = known.setdefault((stacked.indices[part].tobytes(), stacked.data[part].tobytes()), len(columns))
+            if numbers[i] == len(columns):
+                columns.append(i)
+        ends = np.cumsum([partition.shape[1] for partition in memberships])
         masses = [np.asarray(partition.sum(axis=0), dtype=np.float64).ravel() for partition in memberships]
-        return cls(sp.csr_array(stacked[:, columns]), numbers, masses)
+        return cls(sp.csr_array(stacked[:, columns]), np.split(numbers, ends[:-1]), masses)
 
 
 def lift_kernel(kernel: Any, X: Rows) -> Kernel:
@@ -225,7 +221,7 @@ def lift_kernel(kernel: Any, X: Rows) -> Kernel:
     resolved.check()
     if callable(resolved.name) or resolved.gamma is not None:
         return resolved
-    bandwidth = median_distance(X, _LIFTING_KERNELS[resolved.name])
+    bandwidth = lift_bandwidth(X, _LIFTING_KERNELS[resolved.name])
     with np.errstate(divide="ignore", over="ignore"):
         gamma = float(0.5 / np.square(bandwidth)) if resolved.name == "rbf" else 1.0 / bandwidth
     if not 0 < gamma < np.inf:
@@ -233,23 +229,20 @@ def lift_kernel(kernel: Any, X: Rows) -> Kernel:
     return replace(resolved, gamma=gamma)
 
 
-def median_distance(X: Rows, metric: str) -> float:
-    """Return the median distance between rows, the bandwidth of a lift's kernel; of 1,000 rows if there are more."""
+def lift_bandwidth(X: Rows, metric: str) -> float:
+    """Return the bandwidth of a lift's kernel: the median distance between rows, of 1,000 rows if there are more."""
     rows = X
     if X.shape[0] > _SAMPLE:
         rows = X[np.sort(stream(0, *b"median distance").permutation(X.shape[0])[:_SAMPLE])]
     with np.errstate(over="ignore", invalid="ignore"):
         if not is_sparse(rows):
-            rows = dense(rows)
-            rows = rows - rows.mean(axis=0)  # a common offset would cost digits
+            rows = dense(rows) - dense(rows).mean(axis=0)  # a common offset would cost digits
         rows = with_short_indices(rows)
         distances: FloatArray = pairwise_distances(rows, metric=metric)[np.triu_indices(rows.shape[0], 1)]
     if not np.isfinite(distances).all():
         raise ValueError("X is too large for a kernel: scale it down.")
     positive = distances[distances > 0]
-    if positive.size == 0:
-        return 1.0
-    return float(np.median(distances)) or float(np.median(positive))
+    return float(np.median(distances) or np.median(positive)) if positive.size else 1.0
 
 
 @dataclass(frozen=True)
@@ -271,17 +264,18 @@ class _FeatureSums:
         return cls(transformer, totals)
 
     def sums(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
-        """Return inner products (n, m) of rows with the lifted sums, and the rows' squared norms (n,)."""
+        """Return inner products (n, m) of rows with the clusters' lifts before scaling, and squared norms (n,)."""
         sums, squares = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
 
-        def fill(rows: slice) -> None:
+        def sum_block(rows: slice) -> None:
+            """Compare the lifts of a block of rows with those of the clusters."""
             for part in slices(rows, BLOCK_ROWS):
                 count, features = part.stop - part.start, block_features(self.transformer, X, part)
                 sums[part] = (features @ self.totals.T)[:count]
                 squares[part] = row_dots(features, features)[:count]
 
         with on_one_thread():
-            for_row_blocks(fill, X.shape[0], threads, multiple=BLOCK_ROWS)
+            for_row_blocks(sum_block, X.shape[0], threads, multiple=BLOCK_ROWS)
         return sums, squares
 
 

@@ -48,18 +48,16 @@ class MemberDistances:
         sizes = np.bincount(codes, minlength=n_clusters)
         # Keys are uniform: exclude most members that will not be kept before sorting.
         bounds = np.minimum(2.0 * MAX_MEMBERS / np.maximum(sizes, 1), 1.0) * float(2**64 - 2048)
-        likely = np.flatnonzero(keys <= bounds.astype(np.uint64)[codes])
-        members_kept = cls._pack(
-            codes[likely], distance[likely], np.ones(likely.size, np.int64), keys[likely], farthest
-        )
-        if (np.diff(members_kept.starts) >= np.minimum(sizes, MAX_MEMBERS)).all():
-            return members_kept
-        return cls._pack(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
+        likely, one = np.flatnonzero(keys <= bounds.astype(np.uint64)[codes]), np.ones(codes.size, np.int64)
+        kept = cls._keep_lowest(codes[likely], distance[likely], one[likely], keys[likely], farthest)
+        if (np.diff(kept.starts) >= np.minimum(sizes, MAX_MEMBERS)).all():
+            return kept
+        return cls._keep_lowest(codes, distance, one, keys, farthest)
 
     def merge(self, other: MemberDistances) -> MemberDistances:
         """Return the distances of both sets of points, which must not overlap."""
-        return self._pack(
-            np.concatenate([self._codes(), other._codes()]),
+        return self._keep_lowest(
+            np.concatenate([self._member_codes(), other._member_codes()]),
             np.concatenate([self.values, other.values]),
             np.concatenate([self.counts, other.counts]),
             np.concatenate([self.keys, other.keys]),
@@ -67,10 +65,10 @@ class MemberDistances:
         )
 
     @classmethod
-    def _pack(
+    def _keep_lowest(
         cls, codes: IntArray, values: FloatArray, counts: IntArray, keys: Keys, farthest: FloatArray
     ) -> MemberDistances:
-        """Merge equal members, and keep those of lowest keys in each cluster."""
+        """Merge the distances of equal members, and keep those of the members of lowest keys in each cluster."""
         if codes.size:
             order = np.lexsort((values, keys, codes))
             codes, values, counts, keys = codes[order], values[order], counts[order], keys[order]
@@ -83,7 +81,8 @@ class MemberDistances:
             codes, values, counts, keys = codes[kept], values[kept], counts[kept], keys[kept]
         return cls(values, counts, keys, np.searchsorted(codes, np.arange(farthest.size + 1)), farthest)
 
-    def _codes(self) -> IntArray:
+    def _member_codes(self) -> IntArray:
+        """Return the cluster number (t,) of each member whose distance is kept."""
         return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
 
     def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:

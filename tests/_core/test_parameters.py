@@ -20,18 +20,7 @@ from allegiance.domains import Box, Polytope
 from allegiance.engines import Auto
 from allegiance.influence import KL, Bregman, Kernel, Mahalanobis, Weights, Within
 from allegiance.io.encoding import decode, encode
-
-
-def fourth_powers(Y: np.ndarray) -> np.ndarray:
-    return (Y**4).sum(axis=1)
-
-
-def gradient(Y: np.ndarray) -> np.ndarray:
-    return 4 * Y**3
-
-
-def inverse(A: np.ndarray) -> np.ndarray:
-    return np.cbrt(A / 4)
+from scenes import quartic, quartic_gradient, quartic_inverse
 
 
 def descendants(cls: type) -> set[type]:
@@ -49,7 +38,7 @@ CLASSES = sorted(
 )
 #: Values for parameters without a default.
 REQUIRED: dict[str, dict[str, Any]] = {
-    "Bregman": {"phi": fourth_powers, "gradient": gradient, "inverse_gradient": inverse},
+    "Bregman": {"phi": quartic, "gradient": quartic_gradient, "inverse_gradient": quartic_inverse},
     "Kernel": {"name": "rbf"},
     "Mahalanobis": {"covariance": np.array([[2.0, 0.5], [0.5, 1.0]])},
     "Polytope": {"A": np.vstack([np.eye(2), -np.eye(2)]), "b": np.ones(4)},
@@ -63,9 +52,9 @@ OTHER: dict[str, Any] = {
     "Polytope.A": np.vstack([np.eye(2), -2 * np.eye(2)]),
     "Polytope.b": np.full(4, 2.0),
     "Bregman.domain": (0.0, np.inf),
-    "Bregman.phi": gradient,
-    "Bregman.gradient": fourth_powers,
-    "Bregman.inverse_gradient": gradient,
+    "Bregman.phi": quartic_gradient,
+    "Bregman.gradient": quartic,
+    "Bregman.inverse_gradient": quartic_gradient,
     "Calibration.clusterer": AgglomerativeClustering(3),
     "Weights.values": "density",
     "Weights.scale": "auto",
@@ -77,10 +66,6 @@ def usual(cls: type) -> Any:
     return cls(**REQUIRED.get(cls.__name__, {}))
 
 
-def names(cls: type) -> list[str]:
-    return [field.name for field in fields(cls)]
-
-
 def other(cls: type, name: str) -> Any:
     """A value that differs from that of the usual object."""
     key = f"{cls.__name__}.{name}"
@@ -90,8 +75,9 @@ def other(cls: type, name: str) -> Any:
 
 
 each_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+PARAMETERS = [(cls, field.name) for cls in CLASSES for field in fields(cls)]
 each_parameter = pytest.mark.parametrize(
-    ("cls", "name"), [pytest.param(cls, name, id=f"{cls.__name__}.{name}") for cls in CLASSES for name in names(cls)]
+    ("cls", "name"), PARAMETERS, ids=[f"{cls.__name__}.{name}" for cls, name in PARAMETERS]
 )
 
 
@@ -122,7 +108,7 @@ class TestEachClass:
     def test_saved_and_read_again(self, cls):
         one = usual(cls)
         if cls is Bregman:
-            with pytest.raises(TypeError, match=r"influence\.phi is <function fourth_powers"):
+            with pytest.raises(TypeError, match=r"influence\.phi is <function quartic"):
                 encode(one, "influence")
         else:
             assert decode(encode(one, "influence")) == one

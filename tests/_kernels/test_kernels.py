@@ -58,8 +58,14 @@ def test_owners_of(rng, m, r, k):
 
 @pytest.mark.parametrize(("n", "r", "k"), [(1, 1, 1), (50, 0, 3), (50, 4, 7), (20, 30, 40)])
 def test_owners_at(rng, n, r, k):
+    """Of equals the first is the owner."""
     site_a, site_b, positions = rng.normal(size=(k, r)), rng.normal(size=k), rng.normal(size=(n, r))
+    site_a, site_b = np.vstack([site_a, site_a]), np.append(site_b, site_b)
+    site_b[k:] += rng.integers(2, size=k)
     owner = np.empty(n, np.int64)
+    owners_at(positions, np.ascontiguousarray(site_a.T), site_b, owner)
+    np.testing.assert_array_equal(owner, (site_b - positions @ site_a.T).argmin(axis=1))
+    site_b[0] = np.inf
     owners_at(positions, np.ascontiguousarray(site_a.T), site_b, owner)
     np.testing.assert_array_equal(owner, (site_b - positions @ site_a.T).argmin(axis=1))
 
@@ -73,12 +79,6 @@ def test_own_and_other_squares(rng, r, k):
     others = np.where(np.arange(k) == codes[:, None], np.inf, squares).min(axis=1)
     np.testing.assert_allclose(other, others)
     np.testing.assert_allclose(own, np.where(codes >= 0, squares[np.arange(50), codes], others))
-
-
-def test_owners_at_equals_gives_the_first():
-    owner = np.empty(2, np.int64)
-    owners_at(np.array([[1.0], [-1.0]]), np.array([[0.0, 1.0, 1.0, -1.0]]), np.array([np.inf, 0.0, 0.0, 0.0]), owner)
-    np.testing.assert_array_equal(owner, [1, 3])
 
 
 def _group(points, owner, k):

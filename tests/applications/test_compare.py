@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 
 from allegiance import AffinityScorer, Calibration, ConsensusClustering, compare_clusterings, trust, validate_consensus
-from allegiance.applications import _compare
+from allegiance.applications import _consensus
 
 CORNERS = np.array([[0.0, 0.0], [20.0, 0.0], [10.0, 17.3]])
 BETWEEN = CORNERS.mean(axis=0)
@@ -198,22 +198,31 @@ def validated(overlapping):
     return model, validate_consensus(overlapping, model.labelings_, model.labels_, scorer=BY_KMEANS)
 
 
-def test_figures_are_those_of_compare_clusterings(overlapping, validated):
+def test_figures_and_rows_are_those_of_compare_clusterings(overlapping, validated):
     model, validation = validated
     assert validation.comparison.names == [*model.labelings_, "consensus"]
     comparison = compare_clusterings(overlapping, model.labelings_ | {"consensus": model.labels_}, scorer=BY_KMEANS)
     np.testing.assert_array_equal(validation.comparison.above_chance, comparison.above_chance)
     np.testing.assert_array_equal(validation.comparison.firm, comparison.firm)
     np.testing.assert_array_equal(validation.gain, comparison.above_chance[-1] - comparison.above_chance[:-1])
+    frame = validation.frame()
+    assert frame.clustering.tolist() == [*model.labelings_, "consensus"]
+    np.testing.assert_allclose(frame.gain, frame.above_chance.iloc[-1] - frame.above_chance)
+    np.testing.assert_array_equal(frame.firm, comparison.firm.sum(axis=0))
+    np.testing.assert_array_equal(frame.firm.iloc[-1] - frame.firm, frame.turned_firm - frame.turned_weak)
 
 
-def test_the_same_labels_change_nothing(overlapping, validated):
+def test_the_same_labels_change_nothing_and_names_are_escaped(overlapping, validated):
     model, _ = validated
     scorer = clone(BY_KMEANS).set_params(domain="ball", eps=0.02)
-    validation = validate_consensus(overlapping, [model.labels_], model.labels_, scorer=scorer)
+    validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=scorer)
     frame = validation.frame()
-    assert frame.clustering.tolist() == ["labels", "consensus"]
+    assert frame.clustering.tolist() == ["a < b", "consensus"]
     assert not frame[["rand_distance", "gain", "turned_firm", "turned_weak"]].any(axis=None)
+    lines = str(validation).splitlines()
+    assert [line.split("  ")[0] for line in lines[4:6]] == ["a < b", "consensus"]
+    assert validation.verdict in lines
+    assert ">a &lt; b</td>" in validation._repr_html_()
 
 
 def test_separate_blobs_are_supported_before_and_after():
@@ -249,33 +258,14 @@ def test_verdicts_follow_the_gain(validated, monkeypatch):
     _, validation = validated
     middle = float(np.median(validation.gain))
     assert middle != 0.0
-    monkeypatch.setattr(_compare, "_CONSIDERABLE", abs(middle) / 2)
+    monkeypatch.setattr(_consensus, "_CONSIDERABLE", abs(middle) / 2)
     assert validation.verdict.startswith("Improved" if middle > 0 else "Worse")
     verdicts = validation.frame().verdict[:-1]
     assert (verdicts == "improved").tolist() == (validation.gain >= abs(middle) / 2).tolist()
-    monkeypatch.setattr(_compare, "_CONSIDERABLE", 0.99)
+    monkeypatch.setattr(_consensus, "_CONSIDERABLE", 0.99)
     assert set(validation.frame().verdict[:-1]) == {"little changed"}
     doubtful = ~validation.comparison.firm[:, -1]
     assert f"{validation.comparison.never_firm.sum()} of the {doubtful.sum()}" in validation.verdict
-
-
-def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
-    model, validation = validated
-    frame = validation.frame()
-    assert frame.clustering.tolist() == [*model.labelings_, "consensus"]
-    np.testing.assert_allclose(frame.gain, frame.above_chance.iloc[-1] - frame.above_chance)
-    np.testing.assert_array_equal(frame.firm, validation.comparison.firm.sum(axis=0))
-    np.testing.assert_array_equal(frame.firm.iloc[-1] - frame.firm, frame.turned_firm - frame.turned_weak)
-
-
-def test_prints_a_table_and_html(overlapping, validated):
-    model, _ = validated
-    validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=BY_KMEANS)
-    lines = str(validation).splitlines()
-    assert lines[4].startswith("a < b")
-    assert lines[5].startswith("consensus")
-    assert validation.verdict in lines
-    assert ">a &lt; b</td>" in validation._repr_html_()
 
 
 def test_functions_are_clusterers():

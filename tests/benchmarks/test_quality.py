@@ -11,13 +11,7 @@ from quality._case import RUNS, Case
 from quality._clusterers import CLUSTERERS, Clustering, k_means
 from quality._datasets import MOST_COLUMNS, MOST_ROWS, all_sets, blobs
 from quality._misassigned import by_majority, by_matching, measures
-from quality._resampling import (
-    bootstrap_agreement,
-    bootstrap_stability,
-    item_consensus,
-    matched,
-    prediction_strength,
-)
+from quality._resampling import bootstrap_agreement, bootstrap_stability, item_consensus, matched, prediction_strength
 from quality._scores import SCORES, all_scores, whitened
 
 

@@ -10,19 +10,12 @@ import pytest
 
 import allegiance
 from cli.command import call
+from tables import customers
 
 
-def customers(rng, n=600):
+def month(seed):
     """Rows of one month, in the units and words of a file."""
-    groups = rng.integers(3, size=n)
-    frame = pd.DataFrame(
-        {
-            "customer": [f"c{i:05d}" for i in range(n)],
-            "spent": np.array([50.0, 400.0, 900.0])[groups] + 30 * rng.normal(size=n),
-            "visits": np.array([2.0, 30.0, 8.0])[groups] + rng.normal(size=n),
-            "plan": np.array(["basic", "gold", "basic"])[groups],
-        }
-    )
+    frame = customers(600, seed).drop(columns="joined")
     frame.loc[::97, "visits"] = np.nan
     return frame
 
@@ -31,7 +24,7 @@ def customers(rng, n=600):
 def january(tmp_path_factory):
     """A folder with the file of January, its model and its scores."""
     folder = tmp_path_factory.mktemp("january")
-    customers(np.random.default_rng(1)).to_csv(folder / "january.csv", index=False)
+    month(1).to_csv(folder / "january.csv", index=False)
     words = ["score", folder / "january.csv", "--clusters", 3, "--resamples", 4]
     call(*words, "--save", folder / "january.model", "-o", folder / "january.scored.csv")
     return folder
@@ -116,7 +109,7 @@ def test_rows_that_are_left_out_are_named_with_a_model_too(january, tmp_path):
 @pytest.mark.parametrize("way", ["--in-memory", pytest.param("--stream", marks=pytest.mark.slow)])
 def test_drift_is_noticed_while_scoring(january, tmp_path, way):
     """A unit that changed by 100 once gave exit code 0 and a low share."""
-    frame = customers(np.random.default_rng(2))
+    frame = month(2)
     frame.to_csv(tmp_path / "february.csv", index=False)
     frame.assign(spent=100 * frame["spent"]).to_csv(tmp_path / "march.csv", index=False)
     common = ["--model", january / "january.model", way, "--fail-on-drift", "-o"]
@@ -134,7 +127,7 @@ def test_drift_is_noticed_while_scoring(january, tmp_path, way):
 
 def test_watch_continues_after_a_damaged_file(january, tmp_path):
     """Once the first error hid the drift in the third file."""
-    frame = customers(np.random.default_rng(2))
+    frame = month(2)
     files = {name: tmp_path / f"{name}.csv" for name in ("good", "broken", "shifted")}
     frame.to_csv(files["good"], index=False)
     frame.drop(columns="visits").to_csv(files["broken"], index=False)

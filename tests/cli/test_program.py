@@ -42,14 +42,12 @@ def test_help_describes_every_option_in_a_group(name):
     assert groups[-1] == "Running:"
 
 
-def test_there_are_no_other_commands_and_few_options():
+def test_there_are_no_other_commands_few_options_and_the_influences_of_the_library():
     assert sorted(program.list_commands(click.Context(program))) == COMMANDS
-    assert len(command("score").params) <= 54
-
-
-def test_influences_are_those_of_the_library():
-    (option,) = [option for option in command("score").params if option.name == "influence"]
-    assert set(option.type.choices) <= set(INFLUENCES)
+    options = command("score").params
+    assert len(options) <= 54
+    (influence,) = [option for option in options if option.name == "influence"]
+    assert set(influence.type.choices) <= set(INFLUENCES)
 
 
 def test_versions():

@@ -180,10 +180,13 @@ def test_centers_by_name_and_by_place(flowers, tmp_path, points):
     assert "(--centers) has missing values: width (1)" in call(*words, code=1).stderr
 
 
-def test_standard_input_and_output(flowers):
+def test_standard_input_is_read_once_and_standard_output_gets_the_table(flowers):
     result = call("score", "-", *LABELLED, "-o", "-", stdin=flowers.read_text())
     assert result.stdout.splitlines()[0] == "name,width,height,species,cluster,trust,verdict,rival,priority"
     assert "would hold up" in result.stderr
+    missing = ["--missing", "width=0", "--missing", "-99"]
+    result = call("score", "-", *LABELLED, *missing, "--json", stdin=flowers.read_text())
+    assert json.loads(result.stdout)["rows"] == 60
 
 
 def test_json_is_one_object_with_provenance_and_figures(flowers, tmp_path):
@@ -372,13 +375,6 @@ def test_a_table_can_be_scored_three_times(flowers, tmp_path):
     output = pd.read_csv(tmp_path / "2.csv")
     for name in ("cluster", "allegiance_cluster", "allegiance2_cluster"):
         assert output[name].tolist() == output["species"].tolist()
-
-
-def test_missing_values_by_column_read_standard_input_once(flowers):
-    result = call(
-        "score", "-", *LABELLED, "--missing", "width=0", "--missing", "-99", "--json", stdin=flowers.read_text()
-    )
-    assert json.loads(result.stdout)["rows"] == 60
 
 
 def test_outputs_do_not_go_into_the_input_folder(flowers, tmp_path):

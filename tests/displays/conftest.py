@@ -29,17 +29,6 @@ def scorer(blobs):
     return AffinityScorer().fit(*blobs)
 
 
-@pytest.fixture
-def calibrated(blobs):
-    return AffinityScorer(calibration=5).fit(*blobs)
-
-
-@pytest.fixture
-def scorer_4d():
-    X, y = make_blobs(200, n_features=4, centers=6, center_box=(2, 9), cluster_std=0.6, random_state=2)
-    return X, AffinityScorer(random_state=0).fit(X, y)
-
-
 def overlaps(texts):
     """Return the pairs of texts whose boxes intersect by more than half a pixel."""
     boxes = np.array([text.get_window_extent().extents for text in texts])

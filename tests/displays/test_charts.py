@@ -171,17 +171,12 @@ def test_numbers_in_the_squares(confused):
         assert text.get_text() == str(display.counts[row, column])
 
 
-def test_large_counts_are_shortened():
-    display = FlowDisplay(affinity([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1]))
+def test_large_counts_are_shortened_and_none_are_named():
+    display = FlowDisplay(affinity([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0], [9.1, 9.0]], [0, 0, 1, 1]))
+    assert display.counts.sum() == 0
+    assert [text.get_text() for text in display.plot().texts_] == ["no such points"]
     display.counts = np.array([[0, 123_456], [9_999, 0]])
     assert [text.get_text() for text in display.plot().texts_] == ["123k", "9999"]
-
-
-def test_no_doubtful_points_at_all():
-    X = np.array([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0], [9.1, 9.0]])
-    display = FlowDisplay(affinity(X, [0, 0, 1, 1])).plot()
-    assert display.counts.sum() == 0
-    assert [text.get_text() for text in display.texts_] == ["no such points"]
 
 
 @pytest.mark.parametrize(("k", "names"), [(2, "long"), (8, "long"), pytest.param(30, "short", marks=pytest.mark.slow)])
@@ -202,12 +197,8 @@ def test_mistakes(confused):
             display("confused")
 
 
-@pytest.fixture
-def curve(blobs):
-    return stability_curve(blobs[0], KMeans(n_init=2), range(2, 7), n_references=2, n_resamples=5)
-
-
-def test_draws_the_numbers_of_the_curve(curve):
+def test_draws_the_numbers_of_the_curve(blobs):
+    curve = stability_curve(blobs[0], KMeans(n_init=2), range(2, 7), n_references=2, n_resamples=5)
     _, ax = plt.subplots()
     display = curve.plot(ax=ax)
     assert isinstance(display, StabilityCurveDisplay)

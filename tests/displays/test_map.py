@@ -36,8 +36,9 @@ def test_grid_holds_the_scorers_own_values(blobs, influence):
     assert (places < blobs[0].max(axis=0) + reach).all()
 
 
-def test_a_calibrated_scorer_shows_trust(calibrated, blobs):
+def test_a_calibrated_scorer_shows_trust(blobs):
     X, y = blobs
+    calibrated = AffinityScorer(calibration=5).fit(X, y)
     labels = y.copy()
     labels[:20], labels[20:25] = (y[:20] + 1) % 4, -1
     display = AffinityFieldDisplay(calibrated, X, labels=labels, resolution=8).plot()
@@ -52,8 +53,9 @@ def test_a_calibrated_scorer_shows_trust(calibrated, blobs):
 
 
 @pytest.mark.parametrize("features", [(0, 3), None], ids=["slice", "principal"])
-def test_slices_are_scored_in_the_whole_space(scorer_4d, features):
-    X, scorer = scorer_4d
+def test_slices_are_scored_in_the_whole_space(features):
+    X, y = make_blobs(200, n_features=4, centers=6, center_box=(2, 9), cluster_std=0.6, random_state=2)
+    scorer = AffinityScorer(random_state=0).fit(X, y)
     display = AffinityFieldDisplay(scorer, X, resolution=6, features=features).plot()
     frame = display.frame()
     uv = frame[["x", "y"]].to_numpy()

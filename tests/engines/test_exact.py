@@ -25,13 +25,17 @@ def test_equals_intersected_polytopes(rng, r, k, cases):
     assert_equals_intersected_polytopes(rng.normal(size=(k, r)), rng.normal(size=(cases, r)) * 1.5, atol=1e-11)
 
 
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
-def test_sibson_identity(rng, r):
-    """A cell that no wall cuts obeys sum alpha_i c_i = x. Here the box is wide enough for cells in the hull."""
-    centers = rng.normal(size=(r + 3, r))
+LARGEST = [pytest.param(r, k, marks=pytest.mark.slow) for r, k in ((2, 500), (3, 200), (4, 40))]
+
+
+@pytest.mark.parametrize(("r", "k"), [*((r, r + 3) for r in range(1, 6)), *LARGEST])
+def test_sibson_identity(rng, r, k):
+    """Sum alpha_i c_i = x for cells that no wall cuts, also with as many sites as auto measures exactly."""
+    centers = rng.normal(size=(k, r))
     X = points_in_hull(rng, centers, 30)
     result = euclidean(X, centers=centers, engine="exact", domain="space")
     np.testing.assert_allclose(result.affinity @ centers, X, atol=1e-9)
+    assert (result.frame(details=True)["engine"] == "exact").all()
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4])

@@ -47,20 +47,6 @@ def test_precision_is_reached(rng, engine, eps):
     assert set(result.frame(details=True)["engine"]) <= {engine}
 
 
-@pytest.mark.slow
-def test_walks_find_the_closed_form_in_nine_dimensions():
-    """Cells of points inside a simplex of ten sites are bounded, and their shares barycentric coordinates. Shared
-    samples cannot serve them: without walls there is no region to sample, and between walls far enough not to cut these
-    cells they would fill some 1e-8 of it."""
-    rng = np.random.default_rng(4)
-    centers = rng.normal(size=(10, 9))
-    X = points_in_hull(rng, centers, 40)
-    exact = euclidean(X, centers=centers, domain="space", engine="closed-form")
-    np.testing.assert_allclose(exact.affinity @ centers, X, atol=1e-9)
-    walked = euclidean(X, centers=centers, domain="space", engine="hit-and-run", random_state=0)
-    assert _coverage(walked, exact.affinity) >= 0.93
-
-
 @pytest.mark.parametrize("r", [2, 3])
 def test_shared_samples_find_the_closed_form(r):
     """Where a box that does not cut the cells leaves them a share worth sampling, shared samples find it too: within
@@ -139,30 +125,18 @@ def test_intervals_cover_in_nine_dimensions():
 
 @pytest.mark.parametrize("k", [12, 24, pytest.param(140, marks=pytest.mark.slow)])
 def test_answers_depend_on_the_query_alone(rng, k):
-    """Same bits for any threads, order and company, and whether banks are made, made again or kept."""
-    centers, X = 2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(100, 8))
-    tessellation, queries = make_scene(centers, X)
+    """Same bits for any threads, order and company, and whether samples are drawn, prepared, kept or drawn again."""
+    tessellation, queries = make_scene(2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(100, 8)))
     one = measurer(tessellation, "shared", threads=1)
-    first = one.estimate(queries)
-    order = rng.permutation(100)
-    for threads in (1, 3):
-        other = measurer(tessellation, "shared", threads=threads)
-        for _ in range(3):
+    first, order = one.estimate(queries), rng.permutation(100)
+    prepared, forgetful = measurer(tessellation, "shared"), measurer(tessellation, SharedSamples(cache_mb=0))
+    prepared.prepare()
+    for other in (one, measurer(tessellation, "shared", threads=3), prepared, forgetful):
+        for _ in range(2):
             for a, b in zip(other.estimate(queries.take(order)), first, strict=True):
                 np.testing.assert_array_equal(a, b[order])
     alone = one.estimate(queries.take(slice(7, 8)))
     np.testing.assert_array_equal(alone.affinity, first.affinity[7:8])
-
-
-@pytest.mark.parametrize("k", [12, 24, 140])
-def test_samples_that_are_not_kept_are_drawn_again(rng, k):
-    """Without a cache a second call finds the same bits."""
-    tessellation, queries = make_scene(2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(60, 8)))
-    expected = measurer(tessellation, "shared").estimate(queries)
-    forgetful = measurer(tessellation, SharedSamples(cache_mb=0))
-    for _ in range(2):
-        for a, b in zip(forgetful.estimate(queries), expected, strict=True):
-            np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.slow
@@ -184,16 +158,6 @@ def test_few_samples_of_banks_give_no_biased_shares(max_samples, largest_bias):
     assert np.abs(bias).max() < largest_bias
     if max_samples == 4000:
         assert (np.abs(bias) / np.maximum(found.std(axis=0) / np.sqrt(200), 1e-3)).max() < 5.5
-
-
-@pytest.mark.parametrize("k", [8, 24])
-def test_preparing_changes_no_bit(rng, k):
-    centers = 1.5 * rng.normal(size=(k, 9))
-    tessellation, queries = make_scene(centers, centers[np.arange(40) % k] + rng.normal(size=(40, 9)))
-    plain, prepared = measurer(tessellation, "shared"), measurer(tessellation, "shared")
-    prepared.prepare()
-    for mine, theirs in zip(prepared.estimate(queries), plain.estimate(queries), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize(

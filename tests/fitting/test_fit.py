@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 
 from allegiance import AffinityScorer, Calibration, affinity, trust
-from allegiance._core.exact_sums import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
+from allegiance._core.arithmetic import MAX_PRODUCT_ROWS, ExactProducts, ExactSums
 from allegiance.io import fit_stream
 
 
@@ -52,8 +52,8 @@ def test_streams_and_permutations_give_the_same_bits(tmp_path, rng, influence, k
     labels = rng.integers(0, 4, 900)
     frame = pd.DataFrame(centers[labels] + rng.normal(size=(900, 3)), columns=list("abc"))
     frame.assign(y=labels).to_parquet(tmp_path / "rows.parquet", index=False)
-    # A known clusterer, since the search for a stand-in takes most of the time.
-    calibration = Calibration(2, clusterer=KMeans(4, n_init=1, random_state=0))
+    # A known clusterer, since the search for a stand-in takes most of the time; more rows than calibration uses.
+    calibration = Calibration(2, clusterer=KMeans(4, n_init=1, random_state=0), rows_per_subsample=100)
     settings: dict[str, Any] = {"influence": influence, "calibration": calibration, "engine": "shared", "eps": 0.2}
     settings |= {} if kind == "labels" else {"centers": centers}
     settings |= {"weights": "size"} if kind == "weights" else {}

@@ -35,12 +35,6 @@ def test_the_column_is_named_with_what_to_do(kind, column, values, says, call):
         call(kind({"n": NUMBERS, column: values}), LABELS)
 
 
-def test_several_columns_are_listed():
-    X = pd.DataFrame({name: list("wxyz") for name in "abcde"})
-    with pytest.raises(ValueError, match="columns 'a', 'b', 'c' and 2 more"):
-        affinity(X, LABELS)
-
-
 @pytest.mark.parametrize(
     ("X", "says"),
     [
@@ -48,10 +42,11 @@ def test_several_columns_are_listed():
         ([["1", "a"], ["2", "b"], ["3", "c"], ["4", "d"]], "text in column 1|text in columns 0, 1"),
         (np.array([["2024-01-01"], ["2024-01-02"], ["2024-01-03"], ["2024-01-04"]], "datetime64[D]"), "dates"),
         (np.arange(4.0), r"X must have rows and columns, got shape \(4,\)"),
+        (pd.DataFrame({name: list("wxyz") for name in "abcde"}), "columns 'a', 'b', 'c' and 2 more"),
     ],
-    ids=["NaN", "text", "dates", "1-D"],
+    ids=["NaN", "text", "dates", "1-D", "several"],
 )
-def test_columns_of_arrays_are_named_by_number(X, says):
+def test_columns_of_arrays_are_named_by_number_and_many_are_listed(X, says):
     with pytest.raises((TypeError, ValueError), match=says):
         affinity(X, LABELS)
 

@@ -16,7 +16,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask.distributed import Client
+from dask.distributed import Client, LocalCluster
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -28,7 +28,6 @@ from allegiance.influence import Mahalanobis, Weights, Within
 from allegiance.io import Model, propose
 from allegiance.io.dask import LazyAffinityResult, connect
 from allegiance.io.streams import score_stream
-from dask_cluster import two_workers
 
 ARRAYS = ("affinity", "standard_error", "label", "rival", "own_affinity", "typicality", "stable", "priority")
 TRUST = ("trust", "verdict")
@@ -276,7 +275,14 @@ NEAREST = ((POINTS[:, None] - SITES) ** 2).sum(axis=2).argmin(axis=1)
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    with two_workers() as cluster, Client(cluster) as client:
+    """Two worker processes, with patience: processes start slowly on a busy machine."""
+    patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
+    settings: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with (
+        dask.config.set(patience),
+        LocalCluster(n_workers=2, silence_logs=50, **settings) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 

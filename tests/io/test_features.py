@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet
 import pytest
+from packaging.version import Version
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -20,7 +20,6 @@ from allegiance.io import FeaturePlan, TableError, propose
 from allegiance.io.batches import Rows
 from allegiance.io.tables import open_table
 from allegiance.io.values import read_labels
-from tables import read_exactly
 
 TEXT = "id,x,y,colour,day\n1,1.5,1,red,2024-01-01\n2,,3,blue,2024-01-02\n3,2.5,,red,2024-01-03\n4,4.5,5,,2024-01-04\n"
 
@@ -67,6 +66,12 @@ def test_scikit_learn_finds_the_same_numbers(frame, path):
         np.testing.assert_allclose(block, (ones - ones.mean(axis=0)) / np.sqrt(ones.var(axis=0).sum()), atol=1e-12)
         # Each column of the table weighs as much as any other.
         assert block.var(axis=0).sum() == pytest.approx(1.0)
+
+
+def read_exactly(path):
+    """Return a CSV file as a frame of pandas with every digit of its numbers, which is pandas' default since 3.1."""
+    options = {} if Version(pd.__version__) >= Version("3.1") else {"float_precision": "round_trip"}
+    return pd.read_csv(path, **options)
 
 
 def test_frames_of_any_library_give_the_same_bits(path):

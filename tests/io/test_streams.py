@@ -638,16 +638,3 @@ def test_kmeans_sees_a_sample_of_a_long_table(profiled, tmp_path, monkeypatch):
 def test_bad_input_of_a_fit(parameters, settings, says):
     with pytest.raises(ValueError, match=says):
         fit_stream(positive(), AffinityScorer(**parameters), **settings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch_rows", [7, 64, 10_000])
-def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows):
-    """More rows than calibration uses: the sample of them depends on the seed and on nothing else."""
-    X = positive(n=1_500)[FEATURES]
-    scorer = AffinityScorer(influence="euclidean", centers=X.to_numpy()[[0, 9, 99, 500]], domain="ball", calibration=2)
-    streamed = fit_stream(X, scorer, batch_rows=batch_rows)
-    one, other = streamed.affinity(X), scorer.fit(X).affinity(X)
-    np.testing.assert_array_equal(one.trust, other.trust)
-    np.testing.assert_array_equal(one.typicality, other.typicality)
-    assert one.replication_interval == other.replication_interval

@@ -5,10 +5,10 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 
-def closer_than(p, q):
-    """Half-spaces {y: |y - p| <= |y - q|} for rows q, as normals and offsets of unit rows."""
+def closer_than(p, q, p_weight=0.0, q_weight=0.0):
+    """Half-spaces {y: |y - p|² - p_weight <= |y - q|² - q_weight} for rows q, as normals and offsets of unit rows."""
     normals = np.atleast_2d(q - p)
-    offsets = (normals * (np.atleast_2d(q + p) / 2)).sum(axis=1)
+    offsets = (normals * (np.atleast_2d(q + p) / 2)).sum(axis=1) + (p_weight - q_weight) / 2
     norms = np.linalg.norm(normals, axis=1)
     return normals / norms[:, None], offsets / norms
 
@@ -37,14 +37,15 @@ def polytope_volume(normals, offsets):
     return ConvexHull(corners).volume
 
 
-def stolen_volumes(centers, x, lower, upper):
+def stolen_volumes(centers, x, lower, upper, weights=None, query_weight=0.0):
     """Volume taken from each centre by x inside the box: V_x and V_i are both written out in full."""
-    walls = box_walls(lower, upper)
-    mine = closer_than(x, centers)
+    weights = np.zeros(len(centers)) if weights is None else weights
+    walls, mine = box_walls(lower, upper), closer_than(x, centers, query_weight, weights)
     volumes = np.zeros(len(centers))
     for i in range(len(centers)):
-        others = np.delete(centers, i, axis=0)
-        parts = [mine, walls] + ([closer_than(centers[i], others)] if len(others) else [])
+        others = np.arange(len(centers)) != i
+        parts = [mine, walls]
+        parts += [closer_than(centers[i], centers[others], weights[i], weights[others])] if others.any() else []
         volumes[i] = polytope_volume(
             np.vstack([normals for normals, _ in parts]), np.concatenate([offsets for _, offsets in parts])
         )

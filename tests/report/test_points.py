@@ -93,13 +93,6 @@ def test_levels_and_bins_count_the_labels_above_each_threshold(values):
         assert _points.counts_in_bins(counts[group]).tolist() == expected
 
 
-def test_clusters_stand_in_the_order_of_their_trouble(make_result):
-    affinity = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.2, 0.1, 0.7], [0.6, 0.4, 0.0]]
-    groups = _points.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
-    assert (groups.labels, groups.noise) == (["8", "5", "3"], 1)
-    assert (groups.place.tolist(), groups.code.tolist()) == ([2, 1, 0], [2, 1, 0, 3])
-
-
 def test_columns_of_the_table_travel_until_the_budget_is_spent():
     rows = np.array([2, 0])
     columns = [
@@ -180,16 +173,11 @@ def test_one_and_two_features_are_shown_as_they_are(random_result, rng):
     assert project(random_result(20, 3, calibrated=False), X[:, :1]).labels[1] == "own affinity"
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 6])
-def test_affinities_stand_in_for_the_features(k, random_result):
-    projection = project(random_result(30, k), None)
+@pytest.mark.parametrize(("k", "scale"), [*((k, None) for k in (1, 2, 3, 6)), (3, 0.0), (3, 1e-40), (3, 1e40)])
+def test_coordinates_are_finite_and_affinities_stand_in_for_the_features(k, scale, random_result, rng):
+    projection = project(random_result(30, k), None if scale is None else rng.normal(size=(30, 4)) * scale)
     assert np.isfinite(projection.xy).all()
-    assert "affinit" in projection.description
-
-
-@pytest.mark.parametrize("scale", [0.0, 1e-40, 1e40])
-def test_coordinates_are_finite(scale, random_result, rng):
-    assert np.isfinite(project(random_result(30, 3), rng.normal(size=(30, 4)) * scale).xy).all()
+    assert ("affinit" in projection.description) == (scale is None)
 
 
 @pytest.mark.parametrize("kind", ["trust", "verdict", "cluster", "levels"])

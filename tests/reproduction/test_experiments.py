@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
 
 from allegiance import affinity
 from allegiance.domains import Polytope
+from reference.rejection import rejection
 from reproduction import EXPERIMENTS, run_paper
 from reproduction.datasets import DataSet
 from reproduction.experiments._clustered import Clustered, cluster
@@ -63,10 +63,7 @@ def test_affinity_prefers_one_of_two_equally_far_centers():
     assert result.affinity[1] > 1.5 * result.affinity[2]
     axis = np.linspace(-4, 4, 801)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    distance = cdist(grid, CENTERS)
-    stolen = np.linalg.norm(grid, axis=1) <= distance.min(axis=1)
-    shares = np.bincount(distance[stolen].argmin(axis=1), minlength=4) / stolen.sum()
-    np.testing.assert_allclose(result.affinity, shares, atol=5e-3)
+    np.testing.assert_allclose(result.affinity, rejection(np.array(CENTERS), np.zeros(2), grid)[0], atol=5e-3)
     # Without the fourth center, the second and third are symmetric.
     without = compare(CENTERS[:3], n_runs=1)
     assert without.affinity[1] == pytest.approx(without.affinity[2], abs=1e-9)
@@ -168,10 +165,8 @@ def test_whole_chords_in_a_ball_against_rejection(d):
     rng = np.random.default_rng(2)
     y = rng.normal(size=(1_000_000, d))
     y *= (4.0 * rng.random((len(y), 1)) ** (1 / d)) / np.linalg.norm(y, axis=1, keepdims=True)
-    far = ((y[:, None] - centers) ** 2).sum(axis=2)
-    stolen = ((y - x) ** 2).sum(axis=1) <= far.min(axis=1)
-    expected = np.bincount(far[stolen].argmin(axis=1), minlength=3) / stolen.sum()
-    assert_mean_is(in_ball(centers, x, 4.0, one_sided=False), expected, np.sqrt(0.25 / stolen.sum()))
+    expected, kept = rejection(centers, x, y)
+    assert_mean_is(in_ball(centers, x, 4.0, one_sided=False), expected, np.sqrt(0.25 / kept))
 
 
 def test_one_sided_chords_are_biased():

@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_blobs
 
 from allegiance import AffinityResult, AffinityScorer, Calibration, affinity, trust
-from allegiance.domains import Box, Polytope
+from allegiance.domains import Box
 from allegiance.engines import SharedSamples
 
 Z95 = 1.959963984540054
@@ -110,27 +110,6 @@ class TestDefinitions:
         others = np.where(np.arange(4) == labels[:, None], np.inf, between).min(axis=1)
         expected = (1 + (others - own) / np.maximum(others, own)) / 2
         np.testing.assert_allclose(plain["closeness"], np.where(labels >= 0, expected, 0.0), rtol=1e-9)
-
-    def test_residual_is_the_distance_to_the_span_of_the_centres(self):
-        X, labels = make_blobs(50, 7, centers=4, random_state=1)
-        centers = np.array([X[labels == i].mean(axis=0) for i in range(4)])
-        basis = np.linalg.qr((centers[1:] - centers[0]).T)[0]
-        away = X - centers[0]
-        expected = np.linalg.norm(away - away @ basis @ basis.T, axis=1)
-        np.testing.assert_allclose(
-            affinity(X, labels, influence="euclidean").frame(details=True)["residual"], expected, rtol=1e-9
-        )
-        assert (example("plain").frame(details=True)["residual"] == 0).all()
-
-    def test_cells_beyond_the_walls_are_empty(self):
-        square = Polytope.box([-1, -1], [2, 2])
-        centers = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-        scorer = AffinityScorer(centers=centers, domain=square, influence="euclidean").fit([[0.0, 0.0], [1.0, 1.0]])
-        actual = scorer.affinity([[0.5, 0.5], [100.0, 0.0], [0.0, -50.0]])
-        details = actual.frame(details=True)
-        assert details["empty_cell"].tolist() == [False, True, True]
-        assert details["engine"].tolist() == ["exact", "limit", "limit"]
-        np.testing.assert_allclose(actual.affinity.sum(axis=1), 1.0, atol=1e-12)
 
     @pytest.mark.parametrize(
         ("domain", "name"),
@@ -227,16 +206,6 @@ class TestTrust:
     def test_what_is_missing_says_how_to_get_it(self, name):
         with pytest.raises(ValueError, match="calibration=20"):
             getattr(example("plain"), name)
-
-    def test_far_away_nothing_looks_trusted(self, rng):
-        X, labels = make_blobs(150, 2, centers=3, random_state=1)
-        scorer = AffinityScorer(calibration=3).fit(X, labels)
-        away = rng.normal(size=(6, 2))
-        away *= 10 * np.linalg.norm(X.std(axis=0)) / np.linalg.norm(away, axis=1, keepdims=True)
-        far = scorer.affinity(X.mean(axis=0) + away)
-        assert set(far.verdict) == {"doubtful"}
-        assert far.trust.max() < 0.2
-        assert far.typicality.max() <= 1 / 50 + 1e-12
 
     def test_score_samples_is_the_order_of_review(self):
         X, labels = data()

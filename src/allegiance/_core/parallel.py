@@ -34,7 +34,7 @@ def effective_threads(n_jobs: int | None) -> int:
 
 
 def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
-    """Return contiguous, writable arrays: numba would compile a kernel again for the read-only ones of joblib."""
+    """Return contiguous, writable arrays: numba would compile again for the read-only ones of joblib's workers."""
     return [array if array.flags.carray else np.require(array, requirements=["C", "W"]) for array in arrays]
 
 
@@ -57,36 +57,32 @@ class Threads:
     def __exit__(self, *error: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def start(self, work: Callable[[slice], None], slices: list[slice]) -> Callable[[], Any]:
-        """Start ``work`` on all slices and return a function that waits for it; one thread or slice works there."""
-        calls = map(work, slices) if min(self.number, len(slices)) <= 1 else self._pool.map(work, slices)
-        return lambda: list(calls)
-
     def run(self, work: Callable[[slice], None], slices: list[slice]) -> None:
-        """Call ``work`` for all slices, and wait."""
-        self.start(work, slices)()
-
-
-def row_blocks(
-    n_rows: int, threads: int, *, blocks_per_thread: int = _BLOCKS_PER_THREAD, multiple: int = 1, least: int = _MIN_ROWS
-) -> list[slice]:
-    """Return slices over ``range(n_rows)`` that start at multiples of ``multiple`` and keep all threads busy."""
-    blocks = max(min(threads * blocks_per_thread, n_rows // least), 1) if threads > 1 else 1
-    size = max(-(-n_rows // blocks), 1)
-    size = -(-size // multiple) * multiple
-    return [slice(start, min(start + size, n_rows)) for start in range(0, max(n_rows, 1), size)]
+        """Call ``work`` for all slices, and wait; one thread or slice works in the calling thread."""
+        list(map(work, slices) if min(self.number, len(slices)) <= 1 else self._pool.map(work, slices))
 
 
 def for_row_blocks(
-    work: Callable[[slice], None], n_rows: int, threads: int | Threads, *, products: float = np.inf, **blocks: int
+    work: Callable[[slice], None],
+    n_rows: int,
+    threads: int | Threads,
+    *,
+    products: float = np.inf,
+    blocks_per_thread: int = _BLOCKS_PER_THREAD,
+    multiple: int = 1,
+    least: int = _MIN_ROWS,
 ) -> None:
-    """Call ``work(rows)`` for the slices of :func:`row_blocks`, which takes the remaining arguments.
+    """Call ``work(rows)`` for blocks of rows that start at multiples of ``multiple`` and keep all threads busy.
 
     ``work`` must only write to its own rows. Threads pay off because kernels release the GIL. ``products`` is the
     number of multiplications, if known; small jobs run in the calling thread.
     """
     number = threads if isinstance(threads, int) else threads.number
-    slices = row_blocks(n_rows, number if products >= _MIN_PRODUCTS else 1, **blocks)
+    n_blocks = 1
+    if number > 1 and products >= _MIN_PRODUCTS:
+        n_blocks = max(min(number * blocks_per_thread, n_rows // least), 1)
+    size = -(-max(-(-n_rows // n_blocks), 1) // multiple) * multiple
+    slices = [slice(start, min(start + size, n_rows)) for start in range(0, max(n_rows, 1), size)]
     if len(slices) == 1:
         work(slices[0])
     elif isinstance(threads, Threads):
@@ -110,7 +106,7 @@ def on_one_thread() -> Any:
 
 
 def resolve_seed(random_state: RandomState) -> int:
-    """Return an integer seed that can be stored; a generator is advanced by one draw, None takes fresh entropy."""
+    """Return the integer seed of all streams of random numbers; a generator is advanced by one draw."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
@@ -128,5 +124,5 @@ def resolve_seed(random_state: RandomState) -> int:
 
 
 def stream(seed: int, *key: int) -> np.random.Generator:
-    """Return the generator of the stream ``key`` of a seed; it does not depend on earlier streams."""
+    """Return the random generator of the stream ``key`` of a seed, which parallel work can draw from in any order."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))

@@ -78,7 +78,7 @@ class Array:
 
     def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if self.dtype == "label" and isinstance(value, dict) and value.get("kind") == "objects":
-            value = _labels(value, name)
+            value = _check_stored_labels(value, name)
         kinds = {"label": "iubUSO", "number": "iuf", "int": "i"}.get(self.dtype)
         if not isinstance(value, np.ndarray) or not (
             value.dtype.kind in kinds if kinds else value.dtype == np.dtype(self.dtype)
@@ -96,8 +96,8 @@ class Array:
             raise ValueError(f"{name} contains numbers from {limits}, which must be from {self.low} to {self.high}.")
 
 
-def _labels(value: dict[str, Any], name: str) -> AnyArray:
-    """Return stored labels of mixed types as an array."""
+def _check_stored_labels(value: dict[str, Any], name: str) -> AnyArray:
+    """Check stored labels of mixed types, and return them as an array."""
     values = value.get("values")
     if not isinstance(values, list) or not all(isinstance(item, PLAIN) for item in values):
         raise ValueError(f"{name} must be a list of numbers or names.")

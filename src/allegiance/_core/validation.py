@@ -1,4 +1,4 @@
-"""Array types, arithmetic of rows, and checks of user input whose errors name the argument."""
+"""Array types, and checks of user input whose errors name the argument."""
 
 from __future__ import annotations
 
@@ -23,16 +23,12 @@ Rows: TypeAlias = Any
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 
-#: Most columns for which summing column by column is faster.
-_FEW = 16
-
-
 #: Whether rows are a SciPy sparse matrix or array.
 is_sparse: Callable[[Any], bool] = sp.issparse
 
 
 def is_lazy(X: object) -> bool:
-    """Return whether X is a Dask collection, without importing Dask."""
+    """Return whether the argument X is a lazy collection, such as those of Dask."""
     return hasattr(type(X), "__dask_graph__")
 
 
@@ -41,32 +37,12 @@ def dense(X: Rows) -> FloatArray:
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 
-def row_sums(A: FloatArray) -> FloatArray:
-    """Return the sum (n,) of each row of A (n, m), several times faster than NumPy for few columns."""
-    if not 0 < A.shape[1] <= _FEW:
-        return A.sum(axis=1)
-    total = A[:, 0].copy()
-    for c in range(1, A.shape[1]):
-        total += A[:, c]
-    return total
-
-
 def standardize(rows: Rows) -> Rows:
-    """Divide features (n, d) by their standard deviations; sparse rows stay unchanged."""
+    """Divide an array of rows (n, d) by the columns' standard deviations; sparse rows stay unchanged."""
     if is_sparse(rows):
         return rows
     spread = rows.std(axis=0, dtype=np.float64)
     return rows / np.where(spread > 0, spread, 1.0)
-
-
-def row_dots(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the product (n,) of each row of A (n, m) with the same row of B, or with the vector B (m,)."""
-    if not 0 < A.shape[1] <= _FEW:
-        return (A * B).sum(axis=1)
-    total = A[:, 0] * B[..., 0]
-    for c in range(1, A.shape[1]):
-        total += A[:, c] * B[..., c]
-    return total
 
 
 def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
@@ -83,13 +59,6 @@ def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     if np.isnan(array).any():
         raise ValueError(f"{name} contains NaN: its numbers must be finite.")
     return array
-
-
-def power_of_two(size: float) -> float:
-    """Return the power of two that brings ``size`` to [1/2, 1); 1 for zero."""
-    if size == 0:
-        return 1.0
-    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
 
 
 _WORDS = (
@@ -164,7 +133,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
 
 
 def _has_dates(X: Any) -> bool:
-    """Return whether X holds dates."""
+    """Return whether the argument X holds dates, which cannot be validated as numbers."""
     if isinstance(X, np.ndarray):
         return X.dtype.kind in "mM"
     frame = nw.from_native(X, pass_through=True, eager_only=True)
@@ -199,7 +168,7 @@ def _unusable_columns(X: Any) -> str | None:
 
 
 def _kind_of(values: AnyArray) -> str | None:
-    """Return the key of ``_UNUSABLE`` for a column; None if it is numeric."""
+    """Return why a column of the argument X is unusable, as a key of ``_UNUSABLE``; None if it is numeric."""
     if values.dtype.kind in "USmM":
         return "text" if values.dtype.kind in "US" else "dates"
     if values.dtype.kind == "f" and np.isinf(values).any() and not np.isnan(values).any():
@@ -272,7 +241,7 @@ def check_centers(centers: Any, n_features: int) -> FloatArray:
 
 
 def _largest(values: Rows) -> float:
-    """Return the largest absolute value of X or centers; not finite if any number is not."""
+    """Return the largest absolute value of an argument, X or centers; not finite if any number is not."""
     numbers = values.data if is_sparse(values) else values
     return max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
 
@@ -318,7 +287,7 @@ def check_count(value: Any, name: str) -> int:
 
 
 def check_jobs(n_jobs: Any) -> int | None:
-    """Return ``n_jobs`` if it is None or an integer other than zero."""
+    """Return the argument ``n_jobs``, or raise unless it is None or an integer other than zero."""
     if n_jobs is None:
         return None
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):

@@ -25,8 +25,8 @@ Rules
   one), nothing in it can raise, and the arrays it writes and reads are not the same. Look at the time per number.
 - What Numba cannot express, such as vectors in registers, is an intrinsic in LLVM IR, used by kernels only. Measure
   older processors, too. Numba keeps the features of the host if only the name of another processor is set, so switch
-  them off: ``NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+fma`` has no AVX-512, ``NUMBA_CPU_NAME=generic``
-  has neither AVX nor fused multiplication.
+  them off: ``NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+fma`` has no AVX-512, ``NUMBA_CPU_NAME=sandybridge
+  NUMBA_CPU_FEATURES=+avx`` no fused multiplication, and ``NUMBA_CPU_NAME=generic`` no AVX either.
 - Integers, choices among samples and owners are the same on every processor with fused multiplication. Sums that are
   reordered (``project_rows``) or rounded once (``fuse``) are not: see ``docs/scale.md`` for what that changes.
 - No assignment of one array to a part of another: the check of their shapes compiles strings, for seconds.

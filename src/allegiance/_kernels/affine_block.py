@@ -35,7 +35,7 @@ def _has(feature: str) -> bool:
 
 #: Samples summed at a time, and functions that share each load of a sample. AVX-512 has room for 16 vectors of sums and
 #: needs more than six, or each sum would wait for the last one. Without AVX a vector has four numbers.
-LANES, N_FUNCTIONS = (32, 8) if _has("avx512f") else (16, 6) if _has("avx2") else (8, 6)
+LANES, N_FUNCTIONS = (32, 8) if _has("avx512f") else (16, 6) if _has("avx") else (8, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
 

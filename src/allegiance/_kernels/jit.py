@@ -89,12 +89,13 @@ class _Remark(event.Listener):
     said = False
 
     def on_start(self, event: Any) -> None:
+        """Remark on the first compilation of a kernel."""
         kernel = getattr(event.data.get("dispatcher"), "py_func", None)
         if not self.said and getattr(kernel, "__module__", "").startswith(__package__):
             self.said = remark("Compiling kernels. This takes a few seconds, and only the first time.")
 
     def on_end(self, event: Any) -> None:
-        """Do nothing."""
+        """Ignore the end of a compilation."""
 
 
 event.register("numba:compile", _Remark())

@@ -22,7 +22,7 @@ _LEAST_SLACK = 2.0**-100
 
 
 def _larger(builder: Any, one: Any, other: Any) -> Any:
-    """Return the larger of two vectors, lane by lane; ``other`` where they cannot be compared."""
+    """Return the larger of two vectors of a walk, lane by lane; ``other`` where they cannot be compared."""
     return builder.select(builder.fcmp_ordered(">", one, other), one, other)
 
 
@@ -31,7 +31,7 @@ def _larger(builder: Any, one: Any, other: Any) -> Any:
     ends=types.float32,
 )  # fmt: skip
 def cut_chords(call: Call) -> None:
-    """Shorten the chords ``ends`` (2, VECTOR) to where no slack (k, VECTOR) is negative, and write the ``rates``.
+    """Shorten the chords ``ends`` (2, VECTOR) of walks to where no slack (k, VECTOR) is negative, and write ``rates``.
 
     The slack of site i changes at the rate ``query_rates`` less ``site_rates[row, :, i]``, two float32 that add up to
     the rate of the site. The difference is rounded only where it is not small: rates nearly alike lose no digits.

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.cluster import kmeans_plusplus
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.parallel import effective_threads, resolve_seed, slices, stream
+from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, slices, stream
 from allegiance._core.progress import Verbose
 from allegiance._core.validation import (
     AnyArray,
@@ -27,7 +28,7 @@ from allegiance._core.validation import (
     dense,
 )
 from allegiance._scorer import AffinityScorer
-from allegiance.clusterers import best_kmeans, warn_if_empty
+from allegiance.clusterers import warn_if_empty
 from allegiance.fitting import Fitted
 from allegiance.influence import LinearEmbedding, PowerDiagram, nearest_sites
 
@@ -44,11 +45,11 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
     cluster_centers_: FloatArray
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the index (n,) of the center nearest to each row of X (n, d)."""
+        """Return the index (n,) of the center of active or incremental k-means nearest to each row of X (n, d)."""
         return self._nearest().assign(check_rows(self, X, reset=False))[0].astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the distances (n, n_clusters) from rows of X (n, d) to centers."""
+        """Return the distances (n, n_clusters) of rows of X (n, d) to the centers of active or incremental k-means."""
         return np.sqrt(self._nearest().squared_distances(check_rows(self, X, reset=False)))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -281,3 +282,19 @@ def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:
     """Return the largest affinity (n,) of each row for active k-means, above one half if stable, and its center."""
     ranks = fitted.score(X, top=1)._ranks
     return ranks.largest, ranks.first
+
+
+def best_kmeans(
+    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None, weights: Any = None
+) -> KMeans:
+    """Fit the k-means of active, incremental and consensus clustering: the best start, one from ``seeds`` (k, d)."""
+    inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
+    if n_init > len(inits):
+        inits.append(("k-means++", n_init - len(inits)))
+    runs = []
+    for init, starts in inits:
+        model = KMeans(k, init=init, n_init=starts, random_state=int(rng.integers(2**31)))
+        with on_one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
+            runs.append(model.fit(rows, sample_weight=weights))
+    return min(runs, key=lambda run: run.inertia_)

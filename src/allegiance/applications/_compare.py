@@ -1,4 +1,4 @@
-"""Compare several clusterings of the same data, and check whether a consensus of them improved trust."""
+"""Compare several clusterings of the same data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArra
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.fitting import unique_name
-from allegiance.metrics import rand_distance
 from allegiance.notebook import Card, CardMixin, Cell, count, share_bar
 from allegiance.results import FIRM, VERDICTS, AffinityResult, FrameLike
 
@@ -30,11 +29,6 @@ _FORMATS = {
     "stable": ".0%",
     "rand_distance": ".3f",
 }
-#: Columns of the table of a consensus.
-_CONSENSUS_COLUMNS = (
-    "clustering", "n_clusters", "above_chance", "gain", "firm", "turned_firm", "turned_weak", "stable",
-    "rand_distance", "verdict",
-)  # fmt: skip
 #: Headings of columns whose name is not one.
 _HEADINGS = {
     "name": "candidate",
@@ -43,9 +37,6 @@ _HEADINGS = {
     "turned_weak": "lost",
     "rand_distance": "Rand distance",
 }
-_CONSENSUS = "consensus"
-#: Smallest change in replication above chance at which a consensus counts as improved, or worse.
-_CONSIDERABLE = 0.05
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -169,7 +160,7 @@ class ClusteringComparison(CardMixin):
             f"points, under some {self.n_points - everywhere - nowhere:,}, under none {nowhere:,}"
         )
         title = f"{count(m, 'clustering')} of {self.n_points:,} points"
-        return _table_card(title, headline, rows, rows[[*VERDICTS[:3]]].values, self.notes())
+        return comparison_card(title, headline, rows, rows[[*VERDICTS[:3]]].values, self.notes())
 
     def notes(self) -> list[str]:
         """Return the problems that make the trust in some of the compared clusterings unreliable."""
@@ -230,87 +221,10 @@ def compare_clusterings(
     >>> comparison.best
     'species'
     """
-    return _score_all(X, by_name(clusterings, "clusterings"), scorer, verbose)
+    return score_clusterings(X, by_name(clusterings, "clusterings"), scorer, verbose)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class ConsensusValidation(CardMixin):
-    """Trust in a consensus of n points, and in the m clusterings it combines.
-
-    ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.
-
-    Attributes
-    ----------
-    comparison
-        The comparison of all clusterings; the consensus is the last candidate.
-    rand_distance
-        (m,) Rand distance between each clustering and the consensus.
-
-    See Also
-    --------
-    allegiance.validate_consensus : Returns it, with an example.
-    """
-
-    comparison: ClusteringComparison
-    rand_distance: FloatArray
-
-    @property
-    def gain(self) -> FloatArray:
-        """(m,) replication above chance of the consensus minus that of each clustering."""
-        *others, consensus = self.comparison.above_chance
-        return consensus - np.array(others)
-
-    @property
-    def verdict(self) -> str:
-        """A sentence on the median gain over the clusterings."""
-        gain, doubtful = float(np.median(self.gain)), ~self.comparison.firm[:, -1]
-        typical, word = f"replication above chance {gain:+.2f} at the median", _verdict(gain)
-        if word == "improved":
-            return f"Improved: you can trust the consensus labels more ({typical})."
-        if word == "worse":
-            return (
-                f"Worse: you can trust the consensus labels less ({typical}). The clusterings disagree, and the "
-                "consensus resembles none of them."
-            )
-        if not doubtful.any():
-            return f"Little changed ({typical}): all consensus labels are firm, so there was nothing to gain."
-        always = int(self.comparison.never_firm.sum())
-        return (
-            f"Little changed ({typical}; {_CONSIDERABLE:.2f} would count as a change). Either the clusterings already "
-            f"agreed (median Rand distance to the consensus: {np.median(self.rand_distance):.3f}), or the same points "
-            f"are ambiguous in all of them ({always:,} of the {int(doubtful.sum()):,} that are not firm in the "
-            "consensus)."
-        )
-
-    def frame(self) -> Any:
-        """Return one row per clustering, and a last one that compares the consensus with itself.
-
-        Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``firm``, ``turned_firm``,
-        ``turned_weak`` (numbers of points), ``stable`` (share of points), ``rand_distance`` and ``verdict``.
-        """
-        before, after = self.comparison.firm, self.comparison.firm[:, -1:]
-        rows = self.comparison.candidates().rename(columns={"name": "clustering"})
-        rows["gain"] = [*self.gain, 0.0]
-        rows["turned_firm"], rows["turned_weak"] = (~before & after).sum(axis=0), (before & ~after).sum(axis=0)
-        rows["rand_distance"], rows["verdict"] = [*self.rand_distance, 0.0], [*map(_verdict, self.gain), ""]
-        return rows[[*_CONSENSUS_COLUMNS]]
-
-    def _card(self) -> Card:
-        """Return the card that displays the comparison of a consensus with its clusterings."""
-        n, rows = self.comparison.n_points, self.frame().astype(object)
-        bars = [(firm, n - firm) for firm in rows["firm"]]
-        # The consensus is not compared with itself.
-        rows.loc[len(rows) - 1, ["gain", "turned_firm", "turned_weak", "rand_distance"]] = ""
-        title = f"Consensus of {len(rows) - 1} clusterings of {n:,} points"
-        return _table_card(title, self.verdict, rows, bars, self.comparison.notes())
-
-
-def _verdict(gain: float) -> str:
-    """Return the verdict on a consensus from its gain in replication above chance."""
-    return "improved" if gain >= _CONSIDERABLE else "worse" if gain <= -_CONSIDERABLE else "little changed"
-
-
-def _table_card(title: str, line: str, frame: Any, bars: Iterable[Any], notes: list[str]) -> Card:
+def comparison_card(title: str, line: str, frame: Any, bars: Iterable[Any], notes: list[str]) -> Card:
     """Return the card of compared clusterings, with a verdict bar before the column of firm labels."""
     place, cells = list(frame.columns).index(FIRM), list[list[Cell]]()
     for row, counts in zip(frame.itertuples(index=False), bars, strict=True):
@@ -323,59 +237,6 @@ def _table_card(title: str, line: str, frame: Any, bars: Iterable[Any], notes: l
     headings = [_HEADINGS.get(name, name.replace("_", " ")) for name in frame.columns]
     headings.insert(place, "")
     return Card(title, [line], headings=headings, rows=cells, words=(headings[0], "verdict", ""), notes=notes)
-
-
-def validate_consensus(
-    X: Any,
-    clusterings: Any,
-    consensus: Any,
-    *,
-    scorer: AffinityScorer | None = None,
-    verbose: Verbose = False,
-) -> ConsensusValidation:
-    """Check whether the labels of a consensus clustering replicate better than those of the clusterings it combines.
-
-    Every clustering is scored with the same settings and seed. The consensus improved if its replication above chance
-    is higher. If little changed, the clusterings already agreed, or the same points are ambiguous in all of them. If it
-    is lower, the consensus resembles none of the clusterings.
-
-    Parameters
-    ----------
-    X
-        (n, d) data: array, sparse matrix or frame.
-    clusterings
-        The clusterings that were combined, in a dictionary by name or a list, such as ``labelings_`` of a fitted
-        :class:`ConsensusClustering`: labels (n,), clusterers, or functions from X to labels.
-    consensus
-        The consensus: labels (n,), a clusterer, or a function.
-    scorer, verbose
-        As in :func:`compare_clusterings`.
-
-    Returns
-    -------
-    ConsensusValidation
-        Trust in each clustering, and a verdict.
-
-    See Also
-    --------
-    ConsensusClustering : Finds a consensus.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> from allegiance import ConsensusClustering, validate_consensus
-    >>> X, _ = make_blobs(300, centers=4, cluster_std=2.0, random_state=1)
-    >>> model = ConsensusClustering(n_clusters=4, random_state=0).fit(X)
-    >>> single = model.labelings_["single"]
-    >>> validate_consensus(X, {"single linkage": single}, model.labels_).frame()["verdict"][0]
-    'improved'
-    """
-    named = by_name(clusterings, "clusterings")
-    if _CONSENSUS in named:
-        raise ValueError("clusterings has an entry named 'consensus', which is reserved for the consensus: rename it.")
-    comparison = _score_all(X, named | {_CONSENSUS: consensus}, scorer, verbose)
-    *labels, combined = (result.label for result in comparison.results.values())
-    return ConsensusValidation(comparison, np.array([rand_distance(one, combined) for one in labels]))
 
 
 def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
@@ -403,7 +264,7 @@ def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
     return named
 
 
-def _score_all(
+def score_clusterings(
     X: Any, candidates: dict[str, Any], scorer: AffinityScorer | None, verbose: Verbose
 ) -> ClusteringComparison:
     """Score all clusterings to compare with one seed; errors name the clustering."""

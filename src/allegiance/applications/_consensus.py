@@ -1,9 +1,10 @@
-"""Consensus of several clusterings from the lifts of their clusters."""
+"""Consensus of several clusterings from the lifts of their clusters, and whether it improved trust."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -30,12 +31,14 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
+from allegiance._scorer import AffinityScorer
 from allegiance.calibration import as_clusterer
-from allegiance.clusterers import best_kmeans
 from allegiance.fitting import cluster
-from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
+from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
+from allegiance.notebook import Card, CardMixin
 
-from ._compare import by_name
+from ._active import best_kmeans
+from ._compare import ClusteringComparison, by_name, comparison_card, score_clusterings
 
 METHODS = ("kmeans", "hac")
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
@@ -43,6 +46,14 @@ LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("singl
 MAX_ROWS = 20_000
 #: Eigenvalues below this share of the largest are rounding.
 _ROUNDING = 1e-13
+_CONSENSUS = "consensus"
+#: Columns of the table of a consensus.
+_CONSENSUS_COLUMNS = (
+    "clustering", "n_clusters", "above_chance", "gain", "firm", "turned_firm", "turned_weak", "stable",
+    "rand_distance", "verdict",
+)  # fmt: skip
+#: Smallest change in replication above chance at which a consensus counts as improved, or worse.
+_CONSIDERABLE = 0.05
 
 
 class ConsensusClustering(ClusterMixin, BaseEstimator):
@@ -290,3 +301,133 @@ def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) ->
         mass[a] += mass[b]
         groups[groups == b] = a
     return np.unique(groups, return_inverse=True)[1]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ConsensusValidation(CardMixin):
+    """Trust in a consensus of n points, and in the m clusterings it combines.
+
+    ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.
+
+    Attributes
+    ----------
+    comparison
+        The comparison of all clusterings; the consensus is the last candidate.
+    rand_distance
+        (m,) Rand distance between each clustering and the consensus.
+
+    See Also
+    --------
+    allegiance.validate_consensus : Returns it, with an example.
+    """
+
+    comparison: ClusteringComparison
+    rand_distance: FloatArray
+
+    @property
+    def gain(self) -> FloatArray:
+        """(m,) replication above chance of the consensus minus that of each clustering."""
+        *others, consensus = self.comparison.above_chance
+        return consensus - np.array(others)
+
+    @property
+    def verdict(self) -> str:
+        """A sentence on the median gain over the clusterings."""
+        gain, doubtful = float(np.median(self.gain)), ~self.comparison.firm[:, -1]
+        typical, word = f"replication above chance {gain:+.2f} at the median", _verdict(gain)
+        if word == "improved":
+            return f"Improved: you can trust the consensus labels more ({typical})."
+        if word == "worse":
+            return (
+                f"Worse: you can trust the consensus labels less ({typical}). The clusterings disagree, and the "
+                "consensus resembles none of them."
+            )
+        if not doubtful.any():
+            return f"Little changed ({typical}): all consensus labels are firm, so there was nothing to gain."
+        always = int(self.comparison.never_firm.sum())
+        return (
+            f"Little changed ({typical}; {_CONSIDERABLE:.2f} would count as a change). Either the clusterings already "
+            f"agreed (median Rand distance to the consensus: {np.median(self.rand_distance):.3f}), or the same points "
+            f"are ambiguous in all of them ({always:,} of the {int(doubtful.sum()):,} that are not firm in the "
+            "consensus)."
+        )
+
+    def frame(self) -> Any:
+        """Return one row per clustering, and a last one that compares the consensus with itself.
+
+        Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``firm``, ``turned_firm``,
+        ``turned_weak`` (numbers of points), ``stable`` (share of points), ``rand_distance`` and ``verdict``.
+        """
+        before, after = self.comparison.firm, self.comparison.firm[:, -1:]
+        rows = self.comparison.candidates().rename(columns={"name": "clustering"})
+        rows["gain"] = [*self.gain, 0.0]
+        rows["turned_firm"], rows["turned_weak"] = (~before & after).sum(axis=0), (before & ~after).sum(axis=0)
+        rows["rand_distance"], rows["verdict"] = [*self.rand_distance, 0.0], [*map(_verdict, self.gain), ""]
+        return rows[[*_CONSENSUS_COLUMNS]]
+
+    def _card(self) -> Card:
+        """Return the card that displays the comparison of a consensus with its clusterings."""
+        n, rows = self.comparison.n_points, self.frame().astype(object)
+        bars = [(firm, n - firm) for firm in rows["firm"]]
+        # The consensus is not compared with itself.
+        rows.loc[len(rows) - 1, ["gain", "turned_firm", "turned_weak", "rand_distance"]] = ""
+        title = f"Consensus of {len(rows) - 1} clusterings of {n:,} points"
+        return comparison_card(title, self.verdict, rows, bars, self.comparison.notes())
+
+
+def _verdict(gain: float) -> str:
+    """Return the verdict on a consensus from its gain in replication above chance."""
+    return "improved" if gain >= _CONSIDERABLE else "worse" if gain <= -_CONSIDERABLE else "little changed"
+
+
+def validate_consensus(
+    X: Any,
+    clusterings: Any,
+    consensus: Any,
+    *,
+    scorer: AffinityScorer | None = None,
+    verbose: Verbose = False,
+) -> ConsensusValidation:
+    """Check whether the labels of a consensus clustering replicate better than those of the clusterings it combines.
+
+    Every clustering is scored with the same settings and seed. The consensus improved if its replication above chance
+    is higher. If little changed, the clusterings already agreed, or the same points are ambiguous in all of them. If it
+    is lower, the consensus resembles none of the clusterings.
+
+    Parameters
+    ----------
+    X
+        (n, d) data: array, sparse matrix or frame.
+    clusterings
+        The clusterings that were combined, in a dictionary by name or a list, such as ``labelings_`` of a fitted
+        :class:`ConsensusClustering`: labels (n,), clusterers, or functions from X to labels.
+    consensus
+        The consensus: labels (n,), a clusterer, or a function.
+    scorer, verbose
+        As in :func:`compare_clusterings`.
+
+    Returns
+    -------
+    ConsensusValidation
+        Trust in each clustering, and a verdict.
+
+    See Also
+    --------
+    ConsensusClustering : Finds a consensus.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from allegiance import ConsensusClustering, validate_consensus
+    >>> X, _ = make_blobs(300, centers=4, cluster_std=2.0, random_state=1)
+    >>> model = ConsensusClustering(n_clusters=4, random_state=0).fit(X)
+    >>> single = model.labelings_["single"]
+    >>> validate_consensus(X, {"single linkage": single}, model.labels_).frame()["verdict"][0]
+    'improved'
+    """
+    named = by_name(clusterings, "clusterings")
+    if _CONSENSUS in named:
+        raise ValueError("clusterings has an entry named 'consensus', which is reserved for the consensus: rename it.")
+    comparison = score_clusterings(X, named | {_CONSENSUS: consensus}, scorer, verbose)
+    *labels, combined = (result.label for result in comparison.results.values())
+    return ConsensusValidation(comparison, np.array([rand_distance(one, combined) for one in labels]))

@@ -9,22 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from allegiance._core.arithmetic import row_sums
 from allegiance._core.parallel import resolve_seed, stream
 from allegiance._core.progress import Verbose
-from allegiance._core.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_count,
-    check_jobs,
-    check_rows,
-    dense,
-    row_sums,
-)
-from allegiance.clusterers import best_kmeans
+from allegiance._core.validation import BoolArray, FloatArray, IntArray, check_count, check_jobs, check_rows, dense
 from allegiance.fitting import Fitted
 
-from ._active import NearestCenterMixin, NearestCenters, fit_to_centers, stability
+from ._active import NearestCenterMixin, NearestCenters, best_kmeans, fit_to_centers, stability
 
 #: One random stream per purpose.
 _START, _FOUNDERS = range(2)
@@ -144,7 +135,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
-        """Start again with X (n, d) as the only batch, and assign all waiting rows."""
+        """Start a new stream with X (n, d) as its only batch, and absorb all waiting rows."""
         self._forget("_state", "_seed")
         rules = self._rules(resolve_seed(self.random_state))
         rows = dense(check_rows(self, X, reset=True))
@@ -300,7 +291,13 @@ class StreamState:
     def _absorb_stable(self, batch: FloatArray, rules: Rules) -> StreamState:
         """Replace clusters where that pays, absorb the stable rows of the batch, then the stable waiting rows."""
         rows = np.vstack([self.pending, batch])
-        clusters, n_births = self._move_clusters(rows, stream(rules.seed, _FOUNDERS, self.n_batches))
+        clusters, n_births, rng = self.clusters, self.n_births, stream(rules.seed, _FOUNDERS, self.n_batches)
+        assert clusters is not None
+        for _ in range(rules.n_clusters):  # each cluster moves at most once
+            moved = clusters.move_cluster(rows, rng)
+            if moved is None:
+                break
+            clusters, n_births = moved, n_births + 1
         squared = clusters.objective(rows) / (clusters.counts.sum() + rows.shape[0])
         slack, reach = _SLACK * np.sqrt(squared), REACH**2 * squared
         snapshot = CentroidSnapshot.latest(self.snapshot, clusters, rows, slack, rules)
@@ -315,28 +312,19 @@ class StreamState:
         else:
             affinities = later.measure(waiting, rules)
         codes, away, safe = _examine(waiting, affinities, clusters, reach, rules)
-        forced = _surplus(safe, affinities[:, 0] - (away > reach), rules.max_pending)
-        leaving = safe | forced
+        leaving, stay = safe.copy(), np.flatnonzero(~safe)
+        if rules.max_pending is not None and stay.size > rules.max_pending:
+            readiness = affinities[stay, 0] - (away[stay] > reach)
+            leaving[stay[np.argsort(-readiness, kind="stable")[: stay.size - rules.max_pending]]] = True
         return replace(
             self,
             pending=waiting[~leaving],
             stability=affinities[~leaving],
             clusters=clusters.absorb(waiting[leaving], codes[leaving]),
             snapshot=later,
-            n_births=self.n_births + n_births,
-            n_forced=self.n_forced + int(forced.sum()),
+            n_births=n_births,
+            n_forced=self.n_forced + int((leaving & ~safe).sum()),
         )
-
-    def _move_clusters(self, rows: FloatArray, rng: np.random.Generator) -> tuple[ClusterSums, int]:
-        """Replace clusters of the stream by new ones while that lowers the objective, each at most once."""
-        clusters, births = self.clusters, 0
-        assert clusters is not None
-        for _ in range(clusters.counts.size):
-            moved = clusters.move_cluster(rows, rng)
-            if moved is None:
-                break
-            clusters, births = moved, births + 1
-        return clusters, births
 
 
 def _examine(
@@ -345,16 +333,6 @@ def _examine(
     """Return the nearest clusters of rows of a stream, squared distances to them, and which rows can be absorbed."""
     codes, squared = NearestCenters.of(clusters.centers, rules.n_jobs).assign(rows)
     return codes, squared, (affinities[:, 0] > 0.5) & (affinities[:, 1] == codes) & (squared <= reach)
-
-
-def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) -> BoolArray:
-    """Return which waiting rows (m,) of a stream must be absorbed anyway, so that at most ``max_pending`` wait."""
-    forced = np.zeros(safe.shape, dtype=bool)
-    waiting = np.flatnonzero(~safe)
-    if max_pending is not None and waiting.size > max_pending:
-        order = waiting[np.argsort(-readiness[waiting], kind="stable")]
-        forced[order[: waiting.size - max_pending]] = True
-    return forced
 
 
 def _n_distinct(rows: FloatArray) -> int:
@@ -396,7 +374,15 @@ class ClusterSums:
         swap = self._cheapest_swap(rows, rng) if self.counts.size > 1 and rows.size else None
         if swap is None:
             return None
-        changed = self._hand_over(*swap)
+        gone, heir, position = swap
+        centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
+        total = counts[heir] + counts[gone]
+        if counts[gone]:
+            away = centers[gone] - centers[heir]
+            inertia += float(counts[heir] * counts[gone] / total * (away @ away))
+            centers[heir] += counts[gone] / total * away
+        counts[heir], counts[gone], centers[gone] = total, 0, position
+        changed = ClusterSums(centers, counts, inertia)
         improved = changed.objective(rows) < (1.0 - _LEAST_GAIN) * self.objective(rows)
         return changed if improved else None
 
@@ -425,15 +411,3 @@ class ClusterSums:
         founder, gone = np.unravel_index(costs.argmin(), costs.shape)
         followers = away[founder, :m] < np.where(nearest == gone, second, first)[:m]
         return int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0)
-
-    def _hand_over(self, gone: int, heir: int, position: FloatArray) -> ClusterSums:
-        """Move the points of one cluster of a stream to another, and start it again."""
-        centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
-        total = counts[heir] + counts[gone]
-        if counts[gone]:
-            away = centers[gone] - centers[heir]
-            inertia += float(counts[heir] * counts[gone] / total * (away @ away))
-            centers[heir] += counts[gone] / total * away
-        counts[heir], counts[gone] = total, 0
-        centers[gone] = position
-        return ClusterSums(centers, counts, inertia)

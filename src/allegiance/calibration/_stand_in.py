@@ -333,7 +333,7 @@ class _Search:
             return
         from allegiance.clusterers import Leiden
 
-        graph = Leiden()._connectivities(self.few)
+        graph = Leiden()._neighbor_graph(self.few)
         low, resolution, high = 0.0, 1.0, np.inf
         for _ in range(_RUNS):
             labels = Leiden(resolution, metric="precomputed").fit_predict(graph)

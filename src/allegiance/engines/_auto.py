@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from allegiance._core.progress import progress
-from allegiance._core.validation import FloatArray, check_count, check_number, row_sums
+from allegiance._core.arithmetic import row_sums
 
 from ._base import CACHE_MB, CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, FittedEngine, Queries, Settings
 from ._exact import Exact
@@ -60,13 +58,8 @@ class Auto(Engine):
 
     exact_where_possible: ClassVar[bool] = True
 
-    def check(self) -> None:
-        """Raise unless the number of samples is a positive integer, and the cache not negative."""
-        check_count(self.max_samples, "max_samples of Auto")
-        check_number(self.cache_mb, "cache_mb of Auto", low=0.0, closed=True)
-
     def choose(self, tessellation: Tessellation) -> Engine:
-        """Return the engine for a tessellation; see above."""
+        """Return the engine that auto chooses for a tessellation; see above."""
         region = tessellation.region
         few = tessellation.n_sites <= EXACT_SITES.get(tessellation.dim, 0)
         if not region.bounded and tessellation.affinely_independent:
@@ -76,6 +69,7 @@ class Auto(Engine):
         return self._sampler(tessellation)
 
     def _sampler(self, tessellation: Tessellation) -> Engine:
+        """Return the engine that auto chooses where cells are not triangulated."""
         if tessellation.region.bounded:
             return SharedSamples(self.max_samples, self.cache_mb)
         return HitAndRun(self.max_samples)
@@ -85,7 +79,7 @@ class Auto(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Build the chosen engine, or a sampler if cells cannot be triangulated."""
+        """Build the engine that auto chooses, or a sampler if cells cannot be triangulated."""
         try:
             return self.choose(tessellation).build(tessellation, settings)
         except ValueError:
@@ -93,13 +87,8 @@ class Auto(Engine):
 
 
 def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-    """Build an engine for a tessellation; ValueError if it cannot measure there.
-
-    Queries at a site, and cells too small for the engine, are measured in other ways.
-    """
-    if tessellation.n_sites == 1:
-        return _SingleSite()
-    if tessellation.dim == 0:
+    """Build the cascade of an engine for a tessellation; ValueError if it cannot measure there."""
+    if tessellation.n_sites == 1 or tessellation.dim == 0:
         return _SinglePlace(tessellation)
     if not tessellation.region.bounded:
         return _Cascade(tessellation, settings, engine, FittedWholeSpace(tessellation, settings, engine))
@@ -108,19 +97,11 @@ def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings)
     return _Cascade(tessellation, settings, engine, engine.build(tessellation, settings))
 
 
-class _SingleSite(FittedEngine):
-    """One distinct site owns everything."""
-
-    block = 65_536
-
-    def estimate(self, queries: Queries) -> Estimate:
-        estimate = Estimate.blank(queries.n, 1, CLOSED_FORM)
-        estimate.affinity[:] = 1.0
-        return estimate
-
-
 class _SinglePlace(FittedEngine):
-    """All sites are in one place, and differ only in weight: the heaviest owns it, unless the query is heavier."""
+    """All sites are in one place, and differ only in weight: the heaviest owns it, unless the query is heavier.
+
+    A single site owns everything.
+    """
 
     block = 65_536
 
@@ -130,7 +111,7 @@ class _SinglePlace(FittedEngine):
     def estimate(self, queries: Queries) -> Estimate:
         estimate = Estimate.blank(queries.n, self._constants.size, CLOSED_FORM)
         estimate.affinity[:, self._constants.argmin()] = 1.0
-        estimate.empty_cell[:] = queries.b > self._constants.min()
+        estimate.empty_cell[:] = (self._constants.size > 1) & (queries.b > self._constants.min())
         return estimate
 
 
@@ -151,10 +132,11 @@ class _Cascade(FittedEngine):
 
     @cached_property
     def _walk(self) -> FittedHitAndRun:
+        """The last engine of the cascade, fitted when it is needed."""
         return FittedHitAndRun(self._tessellation, self._settings, self._max_steps)
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Estimate the affinities of all queries."""
+        """Answer queries at a site, and pass the others down the cascade."""
         rows, sites = self._tessellation.coincident(queries)
         if not rows.size:
             return self._measure(queries)
@@ -168,43 +150,12 @@ class _Cascade(FittedEngine):
         return estimate
 
     def prepare(self) -> None:
-        """Prepare the main engine."""
+        """Prepare the main engine of the cascade."""
         self._main.prepare()
 
     def _measure(self, queries: Queries) -> Estimate:
+        """Let the main engine of the cascade answer, and walks where it has no answer."""
         estimate = self._main.estimate(queries)
         if self._tessellation.region.bounded and not estimate.has_answer.all():
             estimate.fill(queries, self._walk)
         return estimate
-
-
-#: Most affinities measured at a time, where there are many sites.
-_MAX_SHARES = 2**23
-
-
-def measure(engine: FittedEngine, tessellation: Tessellation, position: FloatArray, settings: Settings) -> Estimate:
-    """Estimate the affinities (n, k) of positions (n, r), given as in :meth:`Tessellation.queries`.
-
-    Memory beyond the result is that of one block of queries, whatever n.
-    """
-    n = position.shape[0]
-    estimate = None
-    for rows, part in measure_blocks(engine, tessellation, position, settings):
-        if estimate is None:
-            estimate = part if rows == slice(0, n) else Estimate.blank(n, tessellation.n_clusters, 0)
-        if estimate is not part:
-            estimate.put(rows, part)
-    return estimate or Estimate.blank(n, tessellation.n_clusters, 0)
-
-
-def measure_blocks(
-    engine: FittedEngine, tessellation: Tessellation, position: FloatArray, settings: Settings
-) -> Iterator[tuple[slice, Estimate]]:
-    """Yield the estimates of blocks of positions (n, r) with their rows; affinities are those of all clusters."""
-    n = position.shape[0]
-    size = min(engine.block, max(_MAX_SHARES // tessellation.n_sites, 1024))
-    with progress(n, "affinity", settings.verbose) as advance:
-        for start in range(0, n, size):
-            rows = slice(start, min(start + size, n))
-            yield rows, tessellation.expand(engine.estimate(tessellation.queries(position[rows])))
-            advance(rows.stop - rows.start)

@@ -1,16 +1,18 @@
-"""The base of all engines: estimates, settings, and the precision at which sampling stops."""
+"""The base of all engines: queries, estimates, settings, and the loop over blocks of queries."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from allegiance._core.arithmetic import row_sums
 from allegiance._core.parameters import Parameters, Registry
-from allegiance._core.progress import Verbose
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_sums
+from allegiance._core.progress import Verbose, progress
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_count, check_number
 
 if TYPE_CHECKING:
     from ._tessellation import Tessellation
@@ -52,7 +54,7 @@ class Queries(NamedTuple):
     """(n, r) where they are."""
 
     def take(self, rows: AnyArray | slice) -> Queries:
-        """Return some of the queries."""
+        """Return some of the queries to an engine."""
         return Queries(self.a[rows], self.b[rows], self.position[rows])
 
     @property
@@ -109,6 +111,38 @@ class FittedEngine(ABC):
         """Compute and keep what the first queries would otherwise wait for; by default nothing."""
 
 
+#: Most affinities measured at a time, where there are many sites.
+_MAX_SHARES = 2**23
+
+
+def measure(engine: FittedEngine, tessellation: Tessellation, position: FloatArray, settings: Settings) -> Estimate:
+    """Let an engine estimate the affinities (n, k) of positions (n, r), in the coordinates of the diagram.
+
+    Memory beyond the result is that of one block of queries, whatever n.
+    """
+    n = position.shape[0]
+    estimate = None
+    for rows, part in measure_blocks(engine, tessellation, position, settings):
+        if estimate is None:
+            estimate = part if rows == slice(0, n) else Estimate.blank(n, tessellation.n_clusters, 0)
+        if estimate is not part:
+            estimate.put(rows, part)
+    return estimate or Estimate.blank(n, tessellation.n_clusters, 0)
+
+
+def measure_blocks(
+    engine: FittedEngine, tessellation: Tessellation, position: FloatArray, settings: Settings
+) -> Iterator[tuple[slice, Estimate]]:
+    """Yield an engine's estimates of blocks of positions (n, r), with their rows, for all clusters."""
+    n = position.shape[0]
+    size = min(engine.block, max(_MAX_SHARES // tessellation.n_sites, 1024))
+    with progress(n, "affinity", settings.verbose) as advance:
+        for start in range(0, n, size):
+            rows = slice(start, min(start + size, n))
+            yield rows, tessellation.expand(engine.estimate(tessellation.queries(position[rows])))
+            advance(rows.stop - rows.start)
+
+
 class Engine(Parameters, ABC):
     """How volume is measured: the base of ``Exact``, ``SharedSamples`` and the others.
 
@@ -119,6 +153,13 @@ class Engine(Parameters, ABC):
     exact_where_possible: ClassVar[bool] = False
     #: Most samples, or steps of a walk, spent on one point; engines that sample make it a parameter.
     max_samples: int = MAX_SAMPLES
+    #: Megabytes of samples that the fitted engine keeps, likewise.
+    cache_mb: float = CACHE_MB
+
+    def check(self) -> None:
+        """Raise unless the number of samples or steps is a positive integer, and the cache not negative."""
+        check_count(self.max_samples, f"max_samples of {type(self).__name__}")
+        check_number(self.cache_mb, f"cache_mb of {type(self).__name__}", low=0.0, closed=True)
 
     @abstractmethod
     def why_unsupported(self, tessellation: Tessellation) -> str | None:
@@ -146,6 +187,7 @@ def engine_names(codes: AnyArray) -> AnyArray:
 
 
 def _all_names() -> list[str]:
+    """Return the names of all engines in the order of their codes."""
     return [*_NAMES, *(name for name in ENGINES if name not in _NAMES)]
 
 

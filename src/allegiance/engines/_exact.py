@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from allegiance._core.parallel import for_row_blocks, kernel_ready
-from allegiance._core.validation import BoolArray, FloatArray, row_dots, row_sums
+from allegiance._core.arithmetic import row_dots, row_sums
+from allegiance._core.parallel import for_row_blocks, kernel_ready, slices
+from allegiance._core.validation import BoolArray, FloatArray
 from allegiance.domains import Region
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 
@@ -60,7 +61,7 @@ class Exact(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Return the triangulation, or ValueError if there are too many cells."""
+        """Build the engine of exact volumes; ValueError if cells need too many simplices, or cannot be triangulated."""
         try:
             if not tessellation.region.bounded:
                 return GrowingBoxes(tessellation, settings)
@@ -89,24 +90,21 @@ class FittedExact(FittedEngine):
             raise TooManySimplicesError(f"cells in {tessellation.dim} dimensions have too many corners to list")
         self._tessellation = tessellation
         self._threads = settings.threads
-        self._pack(self._triangulate(max_simplices, joggle=False))
+        self._triangulate(max_simplices, joggle=False)
         if not self._tiles():
-            self._pack(self._triangulate(max_simplices, joggle=True))
+            self._triangulate(max_simplices, joggle=True)
             if not self._tiles():
                 raise ArithmeticError("the triangulated cells overlap or leave gaps")
 
-    def _triangulate(self, max_simplices: int, *, joggle: bool) -> list[Triangulation]:
+    def _triangulate(self, max_simplices: int, *, joggle: bool) -> None:
+        """Triangulate the cells of all sites, one after another in the arrays of the kernel for exact volumes."""
         cells: list[Triangulation] = []
         for i in range(self._tessellation.n_sites):
             cells.append(triangulate(*self._tessellation.cell(i), max_simplices, joggle=joggle))
             max_simplices -= cells[-1].simplices.shape[0]
-        return cells
-
-    def _pack(self, cells: list[Triangulation]) -> None:
         self._vertex_start = np.cumsum([0, *(cell.vertices.shape[0] for cell in cells)])
         self._simplex_start = np.cumsum([0, *(cell.simplices.shape[0] for cell in cells)])
-        vertices = np.concatenate([cell.vertices for cell in cells])
-        self._vertices = np.ascontiguousarray(vertices.T)
+        self._vertices = np.ascontiguousarray(np.concatenate([cell.vertices for cell in cells]).T)
         a, b = self._tessellation.functions
         self._values = np.concatenate([b[i] - cell.vertices @ a[i] for i, cell in enumerate(cells)])
         self._simplices = np.concatenate(
@@ -125,45 +123,34 @@ class FittedExact(FittedEngine):
         return bool(abs(self._cell_volumes.sum() - whole) <= _TILING_ERROR * whole)
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Measure; rows of zeros where the cell is empty or too thin to measure."""
+        """Measure exact volumes; rows of zeros where the cell is empty or too thin to measure."""
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, EXACT)
-        stolen = self.stolen(queries)
+        stolen, depth = np.empty(estimate.affinity.shape), np.empty(queries.n)
+
+        def cut_cells(rows: slice) -> None:
+            self._cut(queries.take(rows), stolen[rows], depth[rows])
+
+        for_row_blocks(cut_cells, queries.n, self._threads)
+        size = max(float(np.abs(part).max()) for part in self._tessellation.functions)
+        shallow = np.flatnonzero(depth <= _SHALLOW_DEPTH * size)
+
+        def cut_shallow_cells(rows: slice) -> None:
+            for part in slices(rows, max(_NEAR_CLEARANCES // self._tessellation.n_sites, 1)):
+                near = queries.take(shallow[part])
+                volumes, depths = np.empty((near.n, self._tessellation.n_sites)), np.empty(near.n)
+                self._cut(near, volumes, depths, self._tessellation.clearance(near))
+                volumes[depths <= _THIN_DEPTH] = 0.0
+                stolen[shallow[part]] = volumes
+
+        for_row_blocks(cut_shallow_cells, shallow.size, self._threads)
         total = row_sums(stolen)[:, None]
         np.divide(stolen, total, out=estimate.affinity, where=total > 0)
         return estimate
 
-    def stolen(self, queries: Queries) -> FloatArray:
-        """Return the volumes (n, k) each query takes from each cell, zeros if its own cell is empty or too thin."""
-        stolen = np.empty((queries.n, self._tessellation.n_sites))
-        depth = np.empty(queries.n)
-
-        def measure(rows: slice) -> None:
-            self._cut(queries.take(rows), stolen[rows], depth[rows])
-
-        for_row_blocks(measure, queries.n, self._threads)
-        size = max(float(np.abs(part).max()) for part in self._tessellation.functions)
-        shallow = np.flatnonzero(depth <= _SHALLOW_DEPTH * size)
-
-        def measure_again(rows: slice) -> None:
-            step = max(_NEAR_CLEARANCES // self._tessellation.n_sites, 1)
-            for start in range(rows.start, rows.stop, step):
-                chosen = shallow[start : min(start + step, rows.stop)]
-                stolen[chosen] = self._stolen_nearby(queries.take(chosen))
-
-        for_row_blocks(measure_again, shallow.size, self._threads)
-        return stolen
-
-    def _stolen_nearby(self, queries: Queries) -> FloatArray:
-        """Return the volumes (n, k) of queries with a shallow cell, zeros if it is empty or too thin."""
-        stolen, depth = np.empty((queries.n, self._tessellation.n_sites)), np.empty(queries.n)
-        self._cut(queries, stolen, depth, self._tessellation.clearance(queries))
-        stolen[depth <= _THIN_DEPTH] = 0.0
-        return stolen
-
     def _cut(
         self, queries: Queries, stolen: FloatArray, depth: FloatArray, clearance: FloatArray | None = None
     ) -> None:
-        """Write the volumes (n, k), and how deep (n,) each cell is; see the kernel for what ``clearance`` changes."""
+        """Write exact volumes (n, k), and how deep (n,) each cell is; see the kernel for what ``clearance`` changes."""
         from allegiance._kernels.cutting import stolen_volumes
 
         query_a, site_a, axis_scale = queries.a, self._tessellation.functions.a, np.ones(self._tessellation.dim)
@@ -179,7 +166,7 @@ class FittedExact(FittedEngine):
         )  # fmt: skip
 
     def reaches_walls(self, queries: Queries) -> BoolArray:
-        """Tell which queries own a corner of the arrangement that lies on a wall of the region."""
+        """Tell which queries own a vertex of the triangulated cells on a wall, so that a larger box is needed."""
         on_wall = np.abs(self._vertices).max(axis=0) > self._tessellation.region.half_width * (1.0 - 1e-9)
         cell_of = np.repeat(np.arange(self._tessellation.n_sites), np.diff(self._vertex_start))
         clearance = self._tessellation.clearance(queries)
@@ -225,7 +212,7 @@ class GrowingBoxes(FittedEngine):
         return estimate
 
     def _box(self, half_width: float) -> tuple[FittedExact, float]:
-        """Return the engine of one box, and the unit of its functions in units of those of the whole space."""
+        """Return the exact engine of one growing box, and the unit of its functions relative to that of the space."""
         if half_width not in self._boxes:
             space = self._tessellation.region
             reach = half_width * space.scale

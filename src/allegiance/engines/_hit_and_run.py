@@ -9,8 +9,9 @@ import numpy as np
 from scipy import optimize
 from scipy.special import stdtrit
 
-from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_count, row_sums
+from allegiance._core.arithmetic import row_sums
+from allegiance._core.parallel import for_row_blocks, kernel_ready, slices, stream
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray
 from allegiance.domains import Region
 
 from ._base import (
@@ -71,6 +72,7 @@ class _Walkers(NamedTuple):
     """(n, r) how far they have gone."""
 
     def take(self, rows: AnyArray | slice) -> _Walkers:
+        """Return some of the walkers."""
         return _Walkers(self.queries.take(rows), self.clearance[rows], self.offset[rows])
 
 
@@ -96,10 +98,6 @@ class HitAndRun(Engine):
     """
 
     max_samples: int = MAX_SAMPLES
-
-    def check(self) -> None:
-        """Raise unless the number of steps is a positive integer."""
-        check_count(self.max_samples, "max_samples of HitAndRun")
 
     def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Return None: a walk can go anywhere."""
@@ -133,23 +131,22 @@ class FittedHitAndRun(FittedEngine):
         self._batch_steps = max(min(wanted, max_samples // _BATCHES), 1)
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Walk; every query gets an answer."""
+        """Walk in the cell of every query, or return the limit where it is empty: every query gets an answer."""
         k = self._tessellation.n_sites
         estimate = Estimate.blank(queries.n, k, HIT_AND_RUN)
-        size = max(_MAX_COUNTS // (_BATCHES * k), 64)
-        for first in range(0, queries.n, size):
-            rows = np.arange(first, min(first + size, queries.n))
-            self._estimate_block(queries.take(rows), rows, estimate)
+        for part in slices(queries.n, max(_MAX_COUNTS // (_BATCHES * k), 64)):
+            block = queries.take(part)
+            clearance = self._tessellation.clearance(block)
+            offset, empty_cell, multipliers, unsolved = self._starts(block, clearance)
+            empty = part.start + np.flatnonzero(empty_cell)
+            estimate.affinity[empty], estimate.engine[empty] = multipliers[empty_cell], LIMIT
+            estimate.empty_cell[empty] = True
+            estimate.standard_error[part.start + np.flatnonzero(unsolved)] = _UNKNOWN_ERROR
+            walking = np.flatnonzero(~empty_cell)
+            walkers = _Walkers(block.take(walking), clearance[walking], offset[walking])
+            rows = part.start + walking
+            estimate.affinity[rows], estimate.standard_error[rows] = self._walk(walkers)
         return estimate
-
-    def _estimate_block(self, queries: Queries, rows: AnyArray, estimate: Estimate) -> None:
-        clearance = self._tessellation.clearance(queries)
-        offset, empty_cell, multipliers, unsolved = self._starts(queries, clearance)
-        estimate.put(rows[empty_cell], limits_of_empty_cells(multipliers[empty_cell]))
-        estimate.standard_error[rows[unsolved]] = _UNKNOWN_ERROR
-        walking = np.flatnonzero(~empty_cell)
-        walkers = _Walkers(queries.take(walking), clearance[walking], offset[walking])
-        estimate.affinity[rows[walking]], estimate.standard_error[rows[walking]] = self._walk(walkers)
 
     def _starts(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, BoolArray, FloatArray, BoolArray]:
         """Return a start (n, r) from each query into its cell, which cells are empty, and their multipliers (n, k).
@@ -208,7 +205,7 @@ class FittedHitAndRun(FittedEngine):
         n, k = walkers.clearance.shape
         affinity, error = np.zeros((n, k)), np.zeros((n, k))
 
-        def work(rows: slice) -> None:
+        def walk_alone(rows: slice) -> None:
             for row in range(rows.start, rows.stop):
                 walker = walkers.take(slice(row, row + 1))
                 query = walker.queries
@@ -218,7 +215,7 @@ class FittedHitAndRun(FittedEngine):
                 )
                 affinity[row], error[row] = (part[0] for part in self._walk(walker, axes))
 
-        for_row_blocks(work, n, self._settings.threads)
+        for_row_blocks(walk_alone, n, self._settings.threads)
         return affinity, error
 
     def _count(
@@ -226,12 +223,13 @@ class FittedHitAndRun(FittedEngine):
     ) -> AnyArray:
         """Walk on for ``n_batches`` batches and return their counts (n, n_batches, k)."""
         n, k = walkers.clearance.shape
-        parts = []
-        for key, size in enumerate(_stretches(n_batches, length)):
-            counts = np.zeros((n, size, k), np.int32)
-            self._run(walkers, self._steps(size * length, (*keys, key), axes), counts)
-            parts.append(counts)
-        return np.concatenate(parts, axis=1)
+        counts = np.zeros((n, n_batches, k), np.int32)
+        for key, part in enumerate(slices(n_batches, max(_MAX_STEPS // length, 1))):
+            steps = self._steps((part.stop - part.start) * length, (*keys, key), axes)
+            stretch = np.zeros((n, part.stop - part.start, k), np.int32)
+            self._run(walkers, steps, stretch)
+            counts[:, part] = stretch
+        return counts
 
     def _steps(self, n: int, keys: tuple[int, ...], along: FloatArray | None) -> _Steps:
         """Draw ``n`` steps: along the axes in turn, then in one random direction, and so on."""
@@ -254,34 +252,20 @@ class FittedHitAndRun(FittedEngine):
         return _Steps(axes, directions, rates, walls, rng.random(n))
 
     def _run(self, walkers: _Walkers, steps: _Steps, counts: AnyArray) -> None:
+        """Let walkers take the same steps, each in its own cell, and count the owners that they visit."""
         from allegiance._kernels.walking import walk_cells
 
         region = self._tessellation.region
         queries = walkers.queries
         slopes, walls, wall_offsets = kernel_ready(self._tessellation.functions.a, region.walls, region.wall_offsets)
 
-        def work(rows: slice) -> None:
+        def walk_rows(rows: slice) -> None:
             walk_cells(
-                queries.a[rows],
-                slopes,
-                walkers.clearance[rows],
-                walls,
-                wall_offsets,
-                region.half_width,
-                region.radius,
-                *steps,
-                queries.position[rows],
-                walkers.offset[rows],
-                counts[rows],
-            )
+                queries.a[rows], slopes, walkers.clearance[rows], walls, wall_offsets, region.half_width, region.radius,
+                *steps, queries.position[rows], walkers.offset[rows], counts[rows],
+            )  # fmt: skip
 
-        for_row_blocks(work, queries.n, self._settings.threads)
-
-
-def _stretches(n_batches: int, length: int) -> list[int]:
-    """Cut batches into stretches that fit one kernel call: the number of batches of each."""
-    per_call = max(_MAX_STEPS // length, 1)
-    return [min(per_call, n_batches - first) for first in range(0, n_batches, per_call)]
+        for_row_blocks(walk_rows, queries.n, self._settings.threads)
 
 
 def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -301,7 +285,11 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray,
     products = (deviation[:, 1:] * deviation[:, :-1]).sum(axis=1)
     # One correlation for all shares of a walk: that of a single one is noisy. 1 / B corrects for subtracting the mean.
     correlation = row_sums(products) / np.maximum(row_sums(squares), _TINY) + 1.0 / n_batches
-    variance = squares / (n_batches * (n_batches - 1)) * _dependence(correlation)[:, None]
+    # The variance of a mean grows by (1 + c) / (1 - c). That is right in both limits: where batches are longer than the
+    # memory of the walk, so that only neighbors are correlated (1 + 2 c), and where they are much shorter, so that
+    # correlations decay geometrically.
+    c = np.clip(correlation, 0.0, _MAX_CORRELATION)
+    variance = squares / (n_batches * (n_batches - 1)) * ((1.0 + c) / (1.0 - c))[:, None]
     plain = share * (1.0 - share) / steps
     if share.shape[1] > n_batches:
         inflation = row_sums(variance) / np.maximum(row_sums(plain), _TINY)
@@ -311,17 +299,6 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray,
     floor = binomial_errors(share * worth[:, None], worth)
     widened = float(stdtrit(n_batches - 1, 0.975)) / Z95
     return share, np.maximum(np.sqrt(variance) * widened, floor), correlation
-
-
-def _dependence(correlation: FloatArray) -> FloatArray:
-    """Return by what factor (n,) the variance of a mean grows if successive batches have this correlation c (n,).
-
-    (1 + c) / (1 - c) is right in both limits: where batches are longer than the memory of the walk, so that only
-    neighbors are correlated (1 + 2 c), and where they are much shorter, so that correlations decay geometrically.
-    """
-    c = np.clip(correlation, 0.0, _MAX_CORRELATION)
-    factor: FloatArray = (1.0 + c) / (1.0 - c)
-    return factor
 
 
 #: Most Newton steps to the middle of a cell, and the decrement that is near enough. The shape need not be exact: a walk
@@ -402,14 +379,23 @@ def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
     """
     region = tessellation.region
     a, b = tessellation.functions
-    program = _Program(a, b, query.a[0], region.bounded)
+    k, r = a.shape
+    slopes, offsets, target = _scale_program(a, b, query.a[0], region.bounded)
     walls, wall_offsets = region.halfspaces()
     if not region.polyhedral:
-        r = tessellation.dim
         walls = np.vstack([walls, np.eye(r), -np.eye(r)])
         wall_offsets = np.concatenate([wall_offsets, np.full(2 * r, region.radius)])
     for _ in range(_MAX_TANGENTS):
-        position, multipliers = program.solve(walls, wall_offsets)
+        result = optimize.linprog(
+            -np.append(target, 1.0),
+            A_ub=np.vstack([np.column_stack([slopes, np.ones(k)]), np.column_stack([walls, np.zeros(walls.shape[0])])]),
+            b_ub=np.concatenate([offsets, wall_offsets]),
+            bounds=(None, None),
+            method="highs",
+        )
+        if result.status != 0:
+            raise ArithmeticError(f"the deepest point of a cell was not found: {result.message}")
+        position = np.asarray(result.x)[:-1]
         distance = float(np.linalg.norm(position))
         if region.polyhedral or distance <= region.radius * (1.0 + _TANGENCY):
             break
@@ -417,52 +403,26 @@ def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
         wall_offsets = np.append(wall_offsets, region.radius)
     if not region.polyhedral and distance > region.radius * (1.0 - _TANGENCY):
         position = position * (region.radius * (1.0 - _TANGENCY) / distance)
+    multipliers = np.maximum(-np.asarray(result.ineqlin.marginals)[:k], 0.0)
     depth = float(((b - query.b[0]) - (a - query.a[0]) @ position).min())
-    return Deepest(depth, position, multipliers)
+    return Deepest(depth, position, multipliers / multipliers.sum())
 
 
-class _Program:
-    """The linear program in a form that stays well scaled for queries far away.
+def _scale_program(
+    a: FloatArray, b: FloatArray, query_a: FloatArray, bounded: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return slopes (k, r), offsets (k,) and target (r,) of a linear program for the deepest point, well scaled.
 
-    With h <= f_i(z) for all i, maximise h - f_x(z). The constraints then hold only the sites, and of the query only
+    With h <= f_i(z) for all i, maximize h - f_x(z). The constraints then hold only the sites, and of the query only
     the slope of f_x matters. Beyond ``_MAX_SPREADS`` times the spread of the sites its length changes only rounding.
     """
-
-    def __init__(self, a: FloatArray, b: FloatArray, query_a: FloatArray, bounded: bool) -> None:
-        middle = a.mean(axis=0)
-        size = max(float(np.abs(a - middle).max()), np.finfo(float).tiny)
-        self._slopes = (a - middle) / size
-        # Over a region of size one a site that starts more than 2 r sizes above another is nowhere the lowest.
-        matters = size * (max(_MAX_SPREADS, 4.0 * a.shape[1]) if bounded else _LARGEST_NUMBER)
-        above = b - b.min()
-        if above.max() > matters:
-            b = np.minimum(above, matters)
-        self._offsets = (b - b.mean()) / size
-        target = (query_a - middle) / size
-        self._target = target * min(1.0, _MAX_SPREADS / max(float(np.abs(target).max()), _MAX_SPREADS))
-
-    def solve(self, walls: FloatArray, wall_offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the best position (r,) and the multipliers (k,) of the sites, which sum to 1."""
-        k = self._slopes.shape[0]
-        constraints = np.vstack(
-            [np.column_stack([self._slopes, np.ones(k)]), np.column_stack([walls, np.zeros(walls.shape[0])])]
-        )
-        result = optimize.linprog(
-            -np.append(self._target, 1.0),
-            A_ub=constraints,
-            b_ub=np.concatenate([self._offsets, wall_offsets]),
-            bounds=(None, None),
-            method="highs",
-        )
-        if result.status != 0:
-            raise ArithmeticError(f"the deepest point of a cell was not found: {result.message}")
-        multipliers = np.maximum(-np.asarray(result.ineqlin.marginals)[:k], 0.0)
-        return np.asarray(result.x)[:-1], multipliers / multipliers.sum()
-
-
-def limits_of_empty_cells(multipliers: FloatArray) -> Estimate:
-    """Return the estimate for queries with an empty cell, from their multipliers (n, k)."""
-    estimate = Estimate.blank(multipliers.shape[0], multipliers.shape[1], LIMIT)
-    estimate.affinity[:] = multipliers
-    estimate.empty_cell[:] = True
-    return estimate
+    middle = a.mean(axis=0)
+    size = max(float(np.abs(a - middle).max()), np.finfo(float).tiny)
+    # Over a region of size one a site that starts more than 2 r sizes above another is nowhere the lowest.
+    matters = size * (max(_MAX_SPREADS, 4.0 * a.shape[1]) if bounded else _LARGEST_NUMBER)
+    above = b - b.min()
+    if above.max() > matters:
+        b = np.minimum(above, matters)
+    target = (query_a - middle) / size
+    target *= min(1.0, _MAX_SPREADS / max(float(np.abs(target).max()), _MAX_SPREADS))
+    return (a - middle) / size, (b - b.mean()) / size, target

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from allegiance._core.arithmetic import row_dots
 from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, slices, stream
-from allegiance._core.validation import AnyArray, IntArray, row_dots
+from allegiance._core.validation import AnyArray, IntArray
 
 from ._adaptive_counts import AdaptiveCounts, Schedule, Tally
 from ._base import MAX_SAMPLES, SHARED, Estimate, Queries

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, FloatArray, power_of_two, row_dots
+from allegiance._core.arithmetic import power_of_two, row_dots
+from allegiance._core.validation import AnyArray, FloatArray
 from allegiance.domains import Region
 from allegiance.influence import AffineFunctions, Diagram, PowerDiagram
 
@@ -46,7 +47,7 @@ class Tessellation:
 
     @property
     def positions(self) -> FloatArray:
-        """(n_sites, r) where the distinct sites are, in the diagram's coordinates."""
+        """(n_sites, r) positions of the tessellation's distinct sites, in the diagram's coordinates."""
         return self.diagram.positions[self._rows]
 
     @property
@@ -61,7 +62,7 @@ class Tessellation:
 
     @cached_property
     def single(self) -> SingleFunctions:
-        """The functions in single precision."""
+        """The functions of the tessellation in single precision."""
         return SingleFunctions.of(*self.functions)
 
     def queries(self, position: FloatArray) -> Queries:
@@ -77,7 +78,7 @@ class Tessellation:
         return Queries(a, b, (position - self.region.center) / self.region.scale)
 
     def cell(self, site: int) -> tuple[FloatArray, FloatArray]:
-        """Return the cell of one site, walls of the region included, as unit rows (m, r) and offsets (m,)."""
+        """Return one cell of the tessellation, walls of the region included, as unit rows (m, r) and offsets (m,)."""
         normals, offsets = self.diagram.bisectors(int(self._rows[site]))
         normals, offsets = normals[self._rows], offsets[self._rows]
         offsets = offsets - row_dots(normals, self.region.center)
@@ -97,7 +98,7 @@ class Tessellation:
         )
 
     def clearance(self, queries: Queries) -> FloatArray:
-        """Return f_i - f_x (n, k) at the position of each query: how far ahead of each site it is at home."""
+        """Return f_i - f_x (n, k) at the position of each query, in the units of the tessellation."""
         center, scale = self.region.center, self.region.scale
         home = center + scale * queries.position
         slopes = queries.a / self.unit / scale
@@ -107,11 +108,11 @@ class Tessellation:
 
     @property
     def clearance_scale(self) -> float:
-        """Size of the numbers that :meth:`clearance` subtracts; see :class:`Diagram`."""
+        """Size of the numbers that the tessellation's :meth:`clearance` subtracts; see :class:`Diagram`."""
         return self.diagram.clearance_scale * self.unit
 
     def unscaled_slopes(self, queries: Queries) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return slopes of queries (n, r) and sites (k, r) before they are scaled, and the factors (r,) of the axes.
+        """Return slopes of queries (n, r) and sites (k, r) before the tessellation scales them, and the factors (r,).
 
         In a power diagram their differences are exact for queries and sites that nearly coincide, where rounding the
         scaled slopes would turn the plane between them. They belong to the same positions as :meth:`clearance`.
@@ -142,7 +143,7 @@ class Tessellation:
 
     @property
     def has_indistinct_sites(self) -> bool:
-        """Whether two sites that may own territory differ by rounding only, as with columns of unlike scales."""
+        """Whether two sites with cells in the tessellation differ by rounding only, as with unlike columns."""
         a, b = self.functions
         spread = np.abs(a).sum(axis=1)
         owners = np.flatnonzero(b - spread <= (b + spread).min())
@@ -165,6 +166,7 @@ class Tessellation:
         return estimate._replace(affinity=affinity, standard_error=error)
 
     def _to_unit(self, functions: AffineFunctions) -> AffineFunctions:
+        """Scale functions to the unit coordinates of the tessellation."""
         a, b = functions
         center, scale = self.region.center, self.region.scale
         return AffineFunctions(a * scale * self.unit, (b - row_dots(a, center)) * self.unit)
@@ -186,7 +188,7 @@ class SingleFunctions(NamedTuple):
 
     @classmethod
     def of(cls, a: FloatArray, b: FloatArray) -> SingleFunctions:
-        """Return functions with slopes (k, r) and constants (k,)."""
+        """Round the functions of a tessellation, slopes (k, r) and constants (k,), to single precision."""
         from allegiance._kernels.affine_block import N_FUNCTIONS
 
         k, r = a.shape

@@ -8,8 +8,9 @@ from typing import cast
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from allegiance._core.arithmetic import row_dots, row_sums
 from allegiance._core.parallel import for_row_blocks
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_dots, row_sums
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray
 from allegiance.domains import Region
 from allegiance.geometry import Hull
 from allegiance.influence import AffineFunctions, Diagram, product_by_rows
@@ -50,7 +51,7 @@ class ClosedForm(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Build the solver."""
+        """Build the closed form."""
         return FittedClosedForm(tessellation, settings)
 
 
@@ -71,17 +72,17 @@ class FittedClosedForm(FittedEngine):
         self._inverse = np.ascontiguousarray(np.linalg.inv(a[:-1] - a[-1])) if tessellation.dim else np.empty((0, 0))
 
     def coordinates(self, queries: Queries) -> FloatArray:
-        """Return barycentric coordinates (n, k); one is negative outside the hull."""
+        """Return barycentric coordinates (n, k), the closed form of affinities; one is negative outside the hull."""
         shares = np.empty(queries.a.shape)
 
-        def work(rows: slice) -> None:
+        def solve_rows(rows: slice) -> None:
             shares[rows] = product_by_rows(queries.a[rows], self._last, self._inverse.T)[0]
 
-        for_row_blocks(work, queries.n, self._threads)
+        for_row_blocks(solve_rows, queries.n, self._threads)
         return np.column_stack([shares, 1.0 - shares.sum(axis=1)])
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Solve; rows of zeros outside the hull."""
+        """Return barycentric coordinates as affinities; rows of zeros outside the hull."""
         coordinates = self.coordinates(queries)
         outside = (coordinates < -_ROUNDING).any(axis=1)
         # The deepest point of the cell lies where all sites are level: with weights it may be negative.
@@ -119,7 +120,7 @@ class PlaneDirections(FittedEngine):
         self._width = (normal - self._from) % _TURN
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Measure; every query must lie outside the hull."""
+        """Measure arcs of directions; every query must lie outside the hull."""
         center = queries.a - self._sites.mean(axis=0)
         facing = np.arctan2(center[:, 1], center[:, 0])
         away = queries.a[:, None, :] - self._sites
@@ -146,14 +147,10 @@ class RecessionDiagram:
 
     def __init__(self, slopes: FloatArray) -> None:
         self.positions = slopes
-        self.functions = self.query_functions(slopes)
-
-    def query_functions(self, position: FloatArray) -> AffineFunctions:
-        """Return the linear function of each slope."""
-        return AffineFunctions(position, np.zeros(position.shape[0]))
+        self.functions = AffineFunctions(slopes, np.zeros(slopes.shape[0]))
 
     def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
-        """Return how much farther (n, k) in direction ``position`` each query reaches than each site."""
+        """Return how much farther (n, k) out in direction ``position`` of the whole space queries reach than sites."""
         ahead = np.empty((position.shape[0], self.positions.shape[0]))
         for i, site in enumerate(self.positions):
             ahead[:, i] = row_dots(queries.a - site, position)
@@ -161,11 +158,11 @@ class RecessionDiagram:
 
     @property
     def clearance_scale(self) -> float:
-        """Zero: only differences of slopes are taken."""
+        """Zero: in the recession diagram only differences of slopes are taken."""
         return 0.0
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
-        """Return the cone of one site."""
+        """Return the cone of one site in the recession diagram."""
         return self.positions - self.positions[site], np.zeros(self.positions.shape[0])
 
 
@@ -188,9 +185,11 @@ class FittedWholeSpace(FittedEngine):
         ball = Region.ball("ball", np.zeros(tessellation.dim), 1.0)
         # Of a diagram it has only what engines use.
         self._far_away = Tessellation(cast("Diagram", RecessionDiagram(tessellation.functions.a)), ball)
-        self._inside = _built(engine, tessellation, settings)
+        self._inside = None if engine.why_unsupported(tessellation) else engine.build(tessellation, settings)
         in_plane = tessellation.dim == 2 and engine.exact_where_possible
-        self._outside = PlaneDirections(self._far_away) if in_plane else _built(engine, self._far_away, settings)
+        self._outside: FittedEngine | None = PlaneDirections(self._far_away) if in_plane else None
+        if not in_plane and engine.why_unsupported(self._far_away) is None:
+            self._outside = engine.build(self._far_away, settings)
         if self._inside is None and self._outside is None:
             raise ValueError(engine.why_unsupported(tessellation))
         self._walk_inside = FittedHitAndRun(tessellation, settings, engine.max_samples)
@@ -217,18 +216,21 @@ class FittedWholeSpace(FittedEngine):
         return estimate
 
     def _unserved(self, rows: AnyArray, where: str) -> str:
+        """Return the message for points of the whole space that the engine does not support."""
         return (
             f"engine={self._engine!r} with domain='space' does not support {rows.size} of the points. The first is row "
             f"{rows[0]}, which lies {where}. Use engine='auto', or domain='box'."
         )
 
     def _in_hull(self, queries: Queries) -> BoolArray:
+        """Tell which queries have a bounded cell in the whole space."""
         if self._corners is not None:
             return np.asarray((self._corners.coordinates(queries) > 1e-12).all(axis=1))
         assert self._hull is not None
         return self._hull.contains(queries.a)
 
     def _estimate_outside(self, engine: FittedEngine, queries: Queries) -> Estimate:
+        """Return the shares of the directions in which queries outside the hull own the whole space."""
         slopes = queries.a * self._far_away.unit
         away = slopes - self._far_away.functions.a.mean(axis=0)
         start = away / (2.0 * np.sqrt((away * away).sum(axis=1, keepdims=True)))
@@ -238,7 +240,3 @@ class FittedWholeSpace(FittedEngine):
         estimate.fill(directions, self._walk_outside)
         estimate.empty_cell[:] = False
         return self._far_away.expand(estimate)
-
-
-def _built(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine | None:
-    return engine.build(tessellation, settings) if engine.why_unsupported(tessellation) is None else None

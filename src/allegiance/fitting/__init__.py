@@ -1,7 +1,8 @@
 """Fit a scorer: one algorithm for data in memory, in files and on many machines."""
 
 from ._calibrate import calibrate_fitted as calibrate_fitted
-from ._calibrate import stability_score as stability_score
+from ._calibrate import score_by_calibration as score_by_calibration
+from ._fit import AnySummary as AnySummary
 from ._fit import Chunk as Chunk
 from ._fit import FitResult as FitResult
 from ._fit import InMemory as InMemory

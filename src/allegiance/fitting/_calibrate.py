@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
+from allegiance._core.validation import AnyArray, IntArray, is_sparse
 from allegiance.calibration import Calibration, ContentSample, fit_trust_map, is_pairwise, replicate, stand_in, take
 from allegiance.results import AffinityResult, FrameLike
 
@@ -34,14 +34,17 @@ def calibrate_fitted(
         result = fitted.score_located(fitted.locate(sample.rows), sample.codes, FrameLike(), started, top=1)
     known = calibration.clusterer if calibration.clusterer is not None else estimator
     rows, clusterer = _rows_and_clusterer(fitted, sample, places, known, X)
-    distance = result._distance[sampled_rows]
+    assert fitted.members is not None
+    farthest, distance = fitted.members.value.farthest, result._distance[sampled_rows]
+    inner = distance[sample.codes >= 0]
+    usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
     trust_map = fit_trust_map(
         calibration.without_clusterer(),
         rows,
         sample.codes[places],
         result.own_affinity[sampled_rows][places],
         result._closeness[sampled_rows][places],
-        reach=_reach(fitted, sample.codes, distance),
+        reach=np.where(farthest > 0.0, farthest, usual),
         clusterer=clusterer,
         made_labels=estimator is not None,
         others=_stand_ins(fitted, sample.codes),
@@ -79,31 +82,19 @@ def _stand_ins(fitted: Fitted, codes: IntArray) -> list[tuple[str, Any]]:
     return [] if clusterer is None else [(type(clusterer).__name__, clusterer)]
 
 
-def _reach(fitted: Fitted, codes: IntArray, distance: FloatArray) -> FloatArray:
-    """Return the distance (k,) of the farthest calibration member of each cluster; if that is 0, the usual distance."""
-    assert fitted.members is not None
-    farthest = fitted.members.value.farthest
-    inner = distance[codes >= 0]
-    usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
-    return np.where(farthest > 0.0, farthest, usual)
-
-
-def stability_score(fitted: Fitted, X: Any) -> float:
-    """Return the replication above chance of labels, as calibration does, without measuring affinities."""
+def score_by_calibration(fitted: Fitted, X: Any) -> float:
+    """Return the replication above chance of a fitted clustering's labels of X, as calibration finds it."""
     settings = fitted.specification.settings
     calibration = fitted.specification.calibration or Calibration()
     points = fitted.prepare_input(X)
     rows, codes = points.rows, fitted.codes_of(points, fitted.locate(points.rows))
-    limit = calibration.n_rows(fitted.classes.size, rows.shape[1])
-    sample = ContentSample.of(rows, codes, limit=limit)
+    sample = ContentSample.of(rows, codes, limit=calibration.n_rows(fitted.classes.size, rows.shape[1]))
     places = sample.positions()
     known = calibration.clusterer if calibration.clusterer is not None else fitted.clusterer
+    repeated, known = _rows_and_clusterer(fitted, sample, places, known, None)
     if known is None:
-        repeated, _ = _rows_and_clusterer(fitted, sample, places, None, None)
         others = _stand_ins(fitted, sample.codes)
         known = stand_in(repeated, sample.codes[places], n_total=codes.size, others=others).clusterer
-    else:
-        repeated, known = _rows_and_clusterer(fitted, sample, places, known, None)
     replication = replicate(
         repeated, sample.codes[places], known, calibration=calibration, seed=settings.seed,
         threads=settings.threads, n_total=codes.size, verbose=settings.verbose,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from allegiance._core.exact_sums import ExactSums
+from allegiance._core.arithmetic import ExactSums
 from allegiance._core.parallel import effective_threads, resolve_seed
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import (
@@ -29,7 +29,6 @@ from allegiance.domains import DOMAINS, Domain, Extent
 from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
 from allegiance.influence import (
     INFLUENCES,
-    AnySummary,
     Diagram,
     Euclidean,
     Influence,
@@ -92,9 +91,19 @@ class Specification:
         return specification
 
     def describe_influence(self) -> str:
-        """Return a short description of the influence and weights to fit with."""
+        """Describe the influence of the specification, and its weights if any."""
         words = self.influence.describe()
         return words if self.weights is None else f"{words}, {self.weights.describe()}"
+
+
+class Mergeable(Protocol):
+    """A result for some training data that can be merged with that for other data."""
+
+    def merge(self, other: Any) -> Self:
+        """Return the result of a fit's pass over both parts of the training data."""
+
+
+AnySummary = TypeVar("AnySummary", bound=Mergeable)
 
 
 class Chunk(NamedTuple):
@@ -113,7 +122,7 @@ class Chunks(Protocol):
 
     @property
     def n_features(self) -> int:
-        """The number of columns of the training data."""
+        """The number of columns of the chunks to fit to."""
 
     @property
     def has_labels(self) -> bool:
@@ -132,7 +141,7 @@ class InMemory:
 
     @property
     def n_features(self) -> int:
-        """The number of columns of the training data."""
+        """The number of columns of the chunks to fit to."""
         return int(self.X.shape[1])
 
     @property
@@ -205,18 +214,15 @@ class Training:
     """Whether rows have clusters; if not, only ``sites`` are known."""
 
     def __init__(self, specification: Specification, chunks: Chunks, columns: Columns, threads: int) -> None:
-        influence = specification.influence
+        influence, centers = specification.influence, specification.centers
         self.specification, self.chunks, self.columns, self.threads = specification, chunks, columns, threads
-        self.seed = specification.settings.seed
-        in_memory = isinstance(chunks, InMemory)
+        self.seed, self.comes_with_labels = specification.settings.seed, chunks.has_labels
+        self.is_prepared = isinstance(chunks, InMemory)
         if influence.needs_labels and isinstance(chunks, InMemory) and chunks.X.shape[0] == 1:
             raise ValueError("X has 1 sample, but influence='within' needs several: use influence='euclidean'.")
-        if specification.representative != "mean" and not in_memory:
+        if specification.representative != "mean" and not self.is_prepared:
             raise ValueError(needs_memory(f"representative={specification.representative!r}"))
-        self.is_prepared = in_memory
-        centers = specification.centers
         self.user_sites = None if centers is None else check_centers(centers, chunks.n_features)
-        self.comes_with_labels = chunks.has_labels
         if self.user_sites is None and not self.comes_with_labels:
             raise ValueError(
                 "labels are missing: AffinityScorer requires y to be passed, but the target y is None. Pass labels, or "
@@ -229,7 +235,7 @@ class Training:
         if not self.comes_with_labels and influence.needs_labels:
             self._nearest_center = Euclidean().diagram(self, keep_axes=False)[0]
             if isinstance(chunks, InMemory):
-                self.chunks = InMemory(chunks.X, self.labels(Chunk(chunks.X, None, 0), chunks.X))
+                self.chunks = InMemory(chunks.X, self.chunk_labels(Chunk(chunks.X, None, 0), chunks.X))
         self._clusters = self.read(self.first_pass) if self.has_labels else None
         if self._clusters is not None:
             n_centers = None if self.user_sites is None else self.user_sites.shape[0]
@@ -259,8 +265,8 @@ class Training:
         rows = chunk.X if self.is_prepared else self.specification.influence.prepare(self.columns.check(chunk.X))
         return summarize(chunk, rows)
 
-    def labels(self, chunk: Chunk, rows: Rows) -> Labels:
-        """Return the labels of a chunk of training data; without labels, the nearest center by Euclidean distance."""
+    def chunk_labels(self, chunk: Chunk, rows: Rows) -> Labels:
+        """Return the labels of a chunk of a fit; without labels, the nearest center by Euclidean distance."""
         if chunk.labels is None:
             nearest = nearest_sites(self._nearest_center, self._nearest_center.locate(rows, self.threads).position)
             return Labels.of(nearest, nearest.size)
@@ -268,11 +274,10 @@ class Training:
 
     def first_pass(self, chunk: Chunk, rows: Rows) -> _Clusters:
         """Return the clusters of a chunk, with sums and ranges of their members if needed: the first pass of a fit."""
-        labels, influence = self.labels(chunk, rows), self.specification.influence
+        labels, influence = self.chunk_labels(chunk, rows), self.specification.influence
         classes = labels.classes
         codes, k = labels.codes(classes), classes.size
-        by_sums = self.specification.representative == "mean"
-        needs_means = self.user_sites is None and influence.has_sites and by_sums
+        needs_means = self.user_sites is None and influence.has_sites and self.specification.representative == "mean"
         return _Clusters(
             classes,
             np.bincount(codes[codes >= 0], minlength=k),
@@ -291,34 +296,35 @@ class Training:
         self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk, rows: Rows
     ) -> _LastPass:
         """Summarize a chunk for the last pass of a fit; its rows are located first unless ``located`` is passed."""
-        calibration = self.specification.calibration
-        located = located or diagram.locate(rows, self.threads)
-        codes = self._codes(chunk, rows, diagram, located, by_nearest)
-        limit = 0 if calibration is None else calibration.n_rows(self.n_clusters, rows.shape[1])
+        calibration, k = self.specification.calibration, self.n_clusters
+        places = located or diagram.locate(rows, self.threads)
+        codes = self._codes(chunk, rows, diagram, places, by_nearest)
+        limit = 0 if calibration is None else calibration.n_rows(k, rows.shape[1])
         keys = content_keys(rows) if limit else None
-        members = Lazy(partial(_member_distances, diagram, located, codes, rows, keys))
-        if not self.is_prepared:
-            members = Lazy.known(members.value)
+
+        def member_distances() -> MemberDistances:
+            distance = np.sqrt(diagram.divergences(places, np.maximum(codes, 0)))
+            return MemberDistances.of(content_keys(rows) if keys is None else keys, codes, distance, k)
+
         summary = _LastPass(
-            Extent.of(diagram, located.position, radius=self.specification.domain.needs_radius),
-            members,
+            Extent.of(diagram, places.position, radius=self.specification.domain.needs_radius),
+            Lazy(member_distances) if self.is_prepared else Lazy.known(member_distances()),
             ContentSample.of(rows, codes, limit=limit, start=chunk.start, keys=keys) if limit else None,
         )
-        return summary._replace(codes=codes, located=located) if self.is_prepared else summary
+        return summary._replace(codes=codes, located=places) if self.is_prepared else summary
 
     def _codes(self, chunk: Chunk, rows: Rows, diagram: Diagram, located: Located, by_nearest: bool) -> IntArray:
         """Return the cluster numbers (m,) of a chunk of training data, from its labels or the nearest site."""
         if by_nearest:
             return nearest_sites(diagram, located.position, self.threads)
-        return self.labels(chunk, rows).codes(self.classes)
+        return self.chunk_labels(chunk, rows).codes(self.classes)
 
     def largest_residuals(self) -> FloatArray:
         """(d,) bound on the distance between any row of the training data and its site in each column."""
         assert self._clusters is not None
         assert self._clusters.ranges is not None
         lower, upper = self._clusters.ranges
-        places = positions_of(self._clusters.classes, self.classes)
-        sites = self.sites[places]
+        sites = self.sites[positions_of(self._clusters.classes, self.classes)]
         return np.maximum(np.abs(upper - sites), np.abs(lower - sites)).max(axis=0)
 
     def total(self, summarize: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
@@ -327,7 +333,7 @@ class Training:
 
     def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk, rows: Rows) -> AnySummary:
         """Summarize a chunk of training data with the cluster numbers of its labels."""
-        return summarize(rows, self.labels(chunk, rows).codes(self.classes))
+        return summarize(rows, self.chunk_labels(chunk, rows).codes(self.classes))
 
     def in_memory(self, caller: str) -> tuple[Rows, AnyArray]:
         """Return all training rows (n, d) and cluster numbers (n,); ValueError if they are not in memory."""
@@ -406,13 +412,6 @@ class _LastPass(NamedTuple):
             Lazy.known(self.members.value.merge(other.members.value)),
             None if self.sample is None or other.sample is None else self.sample.merge(other.sample),
         )
-
-
-def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows: Rows, keys: Any) -> MemberDistances:
-    """Return the distances of training members from their representatives, from the last pass of a fit."""
-    distance = np.sqrt(diagram.divergences(located, np.maximum(codes, 0)))
-    keys = content_keys(rows) if keys is None else keys
-    return MemberDistances.of(keys, codes, distance, diagram.positions.shape[0])
 
 
 def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> FloatArray:

@@ -77,7 +77,7 @@ class Fitted:
 
     @property
     def diagram(self) -> Diagram:
-        """The affine functions of the fitted clusters."""
+        """The affine functions of the fitted object, one per cluster."""
         return self.tessellation.diagram
 
     @cached_property
@@ -101,7 +101,7 @@ class Fitted:
 
     def locate(self, rows: Rows) -> Located:
         """Return the positions of rows (n, d) in the fitted diagram."""
-        return self.tessellation.diagram.locate(rows, self.specification.settings.threads)
+        return self.diagram.locate(rows, self.specification.settings.threads)
 
     def _predict_codes(self, X: Any, n: int) -> IntArray | None:
         """Return the cluster numbers (n,) that the fitted estimator predicts for new points; None if it cannot."""
@@ -125,15 +125,15 @@ class Fitted:
         """Return the fitted clusters (n,) of points that passed :meth:`prepare_input`."""
         if points.codes is not None:
             return points.codes
-        return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
+        return nearest_sites(self.diagram, located.position, self.specification.settings.threads)
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the labels (n,) of new points (n, d) by the fitted clustering."""
+        """Return the labels (n,) that the fitted object gives to new points (n, d)."""
         points = self.prepare_input(X)
         return labels_of(self.codes_of(points, self.locate(points.rows)), self.classes)
 
     def prepare_input(self, X: Any, labels: Any = None, *, named: bool = True) -> PreparedInput:
-        """Apply the fitted transformers and the estimator to points (n, d).
+        """Prepare points (n, d) for the fitted object to score: apply its transformers and its estimator.
 
         ``labels`` are (n,), -1 for noise; with None the points are labeled as new points. ``named=False`` accepts an
         array in place of a frame, with the columns in training order.
@@ -142,33 +142,29 @@ class Fitted:
         if not named:
             columns = Columns(columns.n_features, None, columns.preparation, columns.n_prepared)
         table, rows = columns.prepare(X)
-        codes: IntArray | None
         if labels is not None:
-            codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
+            codes: IntArray | None = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         else:
             # A clusterer that was fitted to arrays would warn about names.
             is_nameless = hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_")
             codes = self._predict_codes(rows if is_nameless else table, rows.shape[0])
-        return PreparedInput(self.specification.influence.prepare(rows), codes, FrameLike.of(X))
+        return PreparedInput(self.influence.prepare(rows), codes, FrameLike.of(X))
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult:
         """Score points with the fitted object, arguments as in :meth:`prepare_input`; keep ``top`` affinities."""
         return self.score_prepared(self.prepare_input(X, labels), top)
 
     def score_prepared(self, points: PreparedInput, top: int | None = None) -> AffinityResult:
-        """Score points that passed :meth:`prepare_input` of the fitted object."""
+        """Score points that were prepared by :meth:`prepare_input` of the fitted object."""
         n = points.rows.shape[0]
         # With top in parts, so that not even all coordinates (n, r) are in memory.
         size = max(n, 1) if top is None else _PART
         parts = []
         for start in range(0, max(n, 1), size):
-            started = time.perf_counter()
-            rows = slice(start, start + size)
-            part = points
+            started, rows, part = time.perf_counter(), slice(start, start + size), points
             if n > size:
-                part = PreparedInput(
-                    points.rows[rows], None if points.codes is None else points.codes[rows], points.frame
-                )
+                codes = None if points.codes is None else points.codes[rows]
+                part = PreparedInput(points.rows[rows], codes, points.frame)
             located = self.locate(part.rows)
             parts.append(self.score_located(located, self.codes_of(part, located), points.frame, started, top=top))
         return parts[0] if len(parts) == 1 else join_results(parts, points.frame)
@@ -204,7 +200,7 @@ class Fitted:
         )
 
     def empty_result(self, frame: FrameLike, top: int | None) -> AffinityResult:
-        """Return a result without points, from a fitted object."""
+        """Return the result of a fitted object for no points at all."""
         located = Located(np.empty((0, self.tessellation.dim)), Lazy.known(np.empty(0)))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
 
@@ -225,8 +221,8 @@ class Fitted:
 
     def warn_if_imprecise(self, imprecise: int, n_points: int) -> None:
         """Warn once if some points that a fitted object scored did not reach the requested precision."""
+        specification = self.specification
         if imprecise:
-            specification = self.specification
             warnings.warn(
                 f"{imprecise} of {n_points} points did not reach eps={specification.settings.eps:g} within "
                 f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
@@ -239,7 +235,7 @@ class Fitted:
 def _largest_affinities(
     blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int
 ) -> dict[str, Any]:
-    """Return the ``top`` largest affinities that a fitted object measures, the same numbers as in a full result."""
+    """Return what a fitted object stores for ``top``: the largest affinities, the same numbers as in a full result."""
     n = codes.size
     cluster, shares, errors = np.empty((n, top), np.int64), np.empty((n, top)), np.empty((n, top))
     engines, empty = np.empty(n, np.uint8), np.empty(n, dtype=bool)
@@ -266,7 +262,7 @@ def _largest_affinities(
 
 
 def user_stacklevel() -> int:
-    """Return the ``stacklevel`` at which a warning about fitted or scored points names the user's code."""
+    """Return the ``stacklevel`` at which a warning of a fitted object names the line of the user's code."""
     frame: Any = inspect.currentframe()
     level = -1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("allegiance", "sklearn"):

@@ -18,6 +18,7 @@ NOISE = -1
 #: Integers from here on are not exact as floats.
 _LARGEST = 2.0**53
 _MIXED = "labels mixes types that cannot be compared: use names only, or numbers only."
+_TOO_LARGE = "labels contains {}, too large for a cluster number: use names."
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +99,13 @@ def merge_classes(first: AnyArray, second: AnyArray) -> AnyArray:
 
 
 def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
-    """Return the user's labels (n,) for cluster numbers; noise is -1."""
+    """Turn cluster numbers back into the user's labels (n,); noise is -1, or "-1" among names."""
     labels: AnyArray = classes[codes]
     noise = codes == NOISE
     if not noise.any():
         return labels
     # The dtype of the labels may not hold -1: names may be shorter, numbers unsigned.
-    if labels.dtype.kind == "u":
-        labels = labels.astype(np.int64)
+    labels = labels.astype(np.int64) if labels.dtype.kind == "u" else labels
     return np.where(noise, _noise_among(labels), labels)
 
 
@@ -126,8 +126,7 @@ def align(X: Any, labels: Any) -> Any:
     if theirs is None or callable(theirs):
         return labels
     if index is None or callable(index):
-        numbers = np.asarray(theirs)
-        in_order = np.arange(numbers.size)
+        numbers, in_order = np.asarray(theirs), np.arange(len(theirs))
         if numbers.dtype.kind == "i" and (numbers != in_order).any() and (np.sort(numbers) == in_order).all():
             raise ValueError(
                 "labels has an index that is not in order, and X has none: pass labels.sort_index() if it numbers the "
@@ -183,7 +182,7 @@ def _discrete(values: AnyArray) -> AnyArray:
         if (values != np.floor(values)).any():
             raise ValueError("labels must be discrete: it contains fractional numbers. Is it a regression target?")
         if (np.abs(values) >= _LARGEST).any():
-            raise ValueError(_too_large(f"{np.abs(values).max():g}"))
+            raise ValueError(_TOO_LARGE.format(f"{np.abs(values).max():g}"))
         return values.astype(np.int64)
     if values.dtype.kind not in "iubUSO":
         raise TypeError(f"labels must be integers or strings, got dtype {values.dtype}.")
@@ -197,22 +196,17 @@ def _infer_kind(values: AnyArray) -> AnyArray:
     items = values.tolist()
     if any(is_missing(item) for item in items):
         raise ValueError("labels contains missing values: use -1 for points of no cluster.")
-    names = [isinstance(item, str) for item in items]
-    if any(names) and not all(names):
+    has_names = any(isinstance(item, str) for item in items)
+    if has_names and not all(isinstance(item, str) for item in items):
         raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
-    if any(names) or (items and all(isinstance(item, bytes) for item in items)):
-        if any(item.endswith("\0" if any(names) else b"\0") for item in items):
+    if has_names or (items and all(isinstance(item, bytes) for item in items)):
+        if any(item.endswith("\0" if has_names else b"\0") for item in items):
             raise ValueError("labels has names that end in a NUL character, which arrays of names cannot store.")
         return np.array(items)
     if all(isinstance(item, Real | Decimal) for item in items):
         booleans = all(isinstance(item, bool) for item in items)
         whole = all(isinstance(item, int) for item in items)
         if whole and (largest := max((abs(item) for item in items), default=0)) >= 2**63:
-            raise ValueError(_too_large(str(largest)))
+            raise ValueError(_TOO_LARGE.format(largest))
         return np.array(items, dtype=bool if booleans else np.int64 if whole else np.float64)
     return values
-
-
-def _too_large(label: str) -> str:
-    """Return the error message about a numeric label that is too large."""
-    return f"labels contains {label}, too large for a cluster number: use names."

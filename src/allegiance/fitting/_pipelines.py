@@ -22,15 +22,6 @@ from allegiance.calibration import is_pairwise
 _COORDINATES = 10
 
 
-class Prepared(NamedTuple):
-    """Points after the transformers of a pipeline."""
-
-    X: Any
-    """The input of the clusterer: a frame if it was fitted to one."""
-    rows: Rows
-    """(n, d) the same as checked numbers."""
-
-
 class Columns(BaseEstimator):
     """The number of columns of X, their names if any, and the transformers before the clusterer if any.
 
@@ -60,7 +51,7 @@ class Columns(BaseEstimator):
 
     @property
     def prepared_names(self) -> AnyArray | None:
-        """Names of the columns in which points are scored, after the transformers of a pipeline, if known."""
+        """Names of the columns after the transformers of a pipeline, in which points are scored; None if unknown."""
         if self.preparation is None:
             return self.known_names
         try:
@@ -69,16 +60,24 @@ class Columns(BaseEstimator):
             return None
 
     def check(self, X: Any) -> Rows:
-        """Return X as rows (n, d), after the transformers if there are any."""
-        return check_rows(self, X, reset=False) if self.preparation is None else self.prepare(X).rows
+        """Return X as rows (n, d), after the transformers of the pipeline if there are any."""
+        return self.prepare(X)[1]
 
-    def prepare(self, X: Any) -> Prepared:
+    def prepare(self, X: Any) -> tuple[Any, Rows]:
         """Return X after the transformers of a pipeline, with its column names if it has any, and as checked rows."""
         if self.preparation is None:
-            rows = self.check(X)
-            return Prepared(X if hasattr(X, "columns") else rows, rows)
+            rows = check_rows(self, X, reset=False)
+            return X if hasattr(X, "columns") else rows, rows
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        table = self._transform(X)
+        try:
+            table = self.preparation.transform(X)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            if self.known_names is None or hasattr(X, "columns"):
+                raise
+            raise TypeError(
+                f"X is of type {type(X).__name__}, but the scorer was fitted to a frame and finds its columns by "
+                f"name: pass a frame with the columns {join_names(self.known_names, most=20)}."
+            ) from error
         matrix = table if is_sparse(table) else np.asarray(table)
         if matrix.ndim != 2 or matrix.shape[0] != n_rows:
             raise ValueError(
@@ -91,20 +90,7 @@ class Columns(BaseEstimator):
             rows = Columns(self.n_prepared).check(matrix)
         except (TypeError, ValueError) as error:
             raise type(error)(f"X cannot be used after the transformers before the clusterer. {error}") from error
-        return Prepared(table if hasattr(table, "columns") else rows, rows)
-
-    def _transform(self, X: Any) -> Any:
-        """Apply the transformers of the pipeline to X; errors name the columns of the frame they need."""
-        try:
-            return self.preparation.transform(X)
-        except (TypeError, ValueError, IndexError, AttributeError) as error:
-            names = self.known_names
-            if names is None or hasattr(X, "columns"):
-                raise
-            raise TypeError(
-                f"X is of type {type(X).__name__}, but the scorer was fitted to a frame and finds its columns by "
-                f"name: pass a frame with the columns {join_names(names, most=20)}."
-            ) from error
+        return table if hasattr(table, "columns") else rows, rows
 
 
 # scikit-learn's errors and warnings name the estimator that users know.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from allegiance._core.arithmetic import row_dots, row_sums
 from allegiance._core.parallel import for_row_blocks, on_one_thread, slices, stream
 from allegiance._core.parameters import Lazy
 from allegiance._core.stored import (
@@ -26,19 +27,11 @@ from allegiance._core.stored import (
     floats,
     stored,
 )
-from allegiance._core.validation import (
-    AnyArray,
-    FloatArray,
-    Rows,
-    check_choice,
-    dense,
-    is_sparse,
-    row_dots,
-    row_sums,
-)
+from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, dense, is_sparse
 
-from ._base import INFLUENCES, Diagram, Influence, Located
-from ._power_diagram import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, block_features, block_rows
+from ._base import INFLUENCES, Influence
+from ._diagram import Diagram, Located
+from ._euclidean import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, block_features, block_rows
 
 if TYPE_CHECKING:
     from allegiance.fitting import Training
@@ -137,7 +130,7 @@ class Kernel(Influence):
 
     @property
     def takes_points(self) -> bool:
-        """Whether any place of the space of X can be scored."""
+        """Whether any point can be scored, which needs more than precomputed kernel values."""
         return self.name != "precomputed"
 
     def with_data(self, X: Rows) -> ResolvedKernel:
@@ -148,7 +141,14 @@ class Kernel(Influence):
         """
         if callable(self.name) or not PARAMETERS[self.name]:
             return ResolvedKernel(self.name, {})
-        mean, variance = _mean_and_variance(X)
+        share = np.full(X.shape[0], 1.0 / X.shape[0])
+        if is_sparse(X):
+            mean = X.T @ share
+            variance = np.maximum(X.multiply(X).T @ share - mean**2, 0.0)
+        else:  # without a second copy of X
+            parts = list(slices(X.shape[0], BLOCK_ROWS))
+            mean = np.asarray(sum(share[part] @ dense(X[part]) for part in parts))
+            variance = np.asarray(sum(share[part] @ (dense(X[part]) - mean) ** 2 for part in parts))
         spread = float((np.sqrt(variance) if self.name == "laplacian" else variance).sum())
         chosen = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0} | self._settings()
         params = {name: chosen[name] for name in PARAMETERS[self.name]}
@@ -261,12 +261,12 @@ class ResolvedKernel:
 
 
 def float_rows(X: Rows) -> Rows:
-    """Return rows in double precision, sparse ones sparse."""
+    """Return rows in double precision for a kernel, sparse ones sparse."""
     return X.astype(np.float64) if is_sparse(X) else dense(X)
 
 
 def with_short_indices(rows: Rows) -> Rows:
-    """Return rows with 32-bit indices if they are sparse, which scikit-learn's Manhattan distance requires."""
+    """Return sparse rows with 32-bit indices for the Laplacian kernel: scikit-learn's Manhattan distance needs them."""
     if not is_sparse(rows):
         return rows
     return sp.csr_array((rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)), shape=rows.shape)
@@ -278,17 +278,6 @@ def _squares(rows: Rows) -> FloatArray:
         return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
     with np.errstate(over="ignore"):
         return row_dots(rows, rows)
-
-
-def _mean_and_variance(X: Rows) -> tuple[FloatArray, FloatArray]:
-    """Return mean (d,) and variance (d,) of the columns of X (n, d), without a second copy of X."""
-    share = np.full(X.shape[0], 1.0 / X.shape[0])
-    if is_sparse(X):
-        mean = X.T @ share
-        return mean, np.maximum(X.multiply(X).T @ share - mean**2, 0.0)
-    parts = list(slices(X.shape[0], BLOCK_ROWS))
-    mean = np.asarray(sum(share[part] @ dense(X[part]) for part in parts))
-    return mean, np.asarray(sum(share[part] @ (dense(X[part]) - mean) ** 2 for part in parts))
 
 
 #: A block of kernel values: small enough for the cache.
@@ -349,21 +338,21 @@ class KernelSums:
             raise ValueError(f"X must hold kernel values with the {n} training rows, got shape {X.shape}.")
         sums, squares = np.zeros((X.shape[0], self.weights.shape[0])), np.empty(X.shape[0])
 
-        def fill(rows: slice) -> None:
+        def write_kernel_sums(rows: slice) -> None:
             for part in slices(rows, _KERNEL_ROWS):
-                self._fill(X, part, sums[part], squares[part])
+                self._write_block(X, part, sums[part], squares[part])
 
         if callable(self.kernel.name):  # which may not be safe in threads, or may use its own
-            fill(slice(0, X.shape[0]))
+            write_kernel_sums(slice(0, X.shape[0]))
         else:
             with on_one_thread(), np.errstate(over="ignore", invalid="ignore"):
-                for_row_blocks(fill, X.shape[0], threads, multiple=_KERNEL_ROWS)
+                for_row_blocks(write_kernel_sums, X.shape[0], threads, multiple=_KERNEL_ROWS)
         if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
             raise ValueError("kernel returns values that are not finite: scale X, or change the parameters of Kernel.")
         return sums, squares
 
-    def _fill(self, X: Rows, part: slice, sums: FloatArray, squares: FloatArray) -> None:
-        """Add to ``sums`` (rows, k), and write the diagonal to ``own`` (rows,)."""
+    def _write_block(self, X: Rows, part: slice, sums: FloatArray, squares: FloatArray) -> None:
+        """Add kernel values of some rows to ``sums`` (rows, k), and write their own to ``squares`` (rows,)."""
         count = part.stop - part.start
         if self.members is None:
             assert self.diagonal is not None
@@ -464,9 +453,9 @@ class KernelEmbedding:
 
 
 def _number_by_first_row(codes: AnyArray, n_clusters: int) -> tuple[AnyArray, AnyArray]:
-    """Return codes (n,) that number the clusters by their first rows, and the number (k,) each cluster gets.
+    """Renumber clusters by their first rows, so that their order does not matter to the bits of a kernel embedding.
 
-    So that renumbering the clusters changes no bit of the axes.
+    Return the new codes (n,), and the number (k,) that each cluster gets.
     """
     present, first = np.unique(codes, return_index=True)
     present, first = present[present >= 0], first[present >= 0]

@@ -21,8 +21,7 @@ from sklearn.base import clone
 from allegiance._core.parallel import effective_threads, stream
 from allegiance._core.progress import Progress, Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, check_count
-from allegiance.fitting import Chunk, Columns, Specification, calibrate_fitted, fit, needs_memory
-from allegiance.influence import AnySummary
+from allegiance.fitting import AnySummary, Chunk, Columns, Specification, calibrate_fitted, fit, needs_memory
 from allegiance.results import AffinityResult, Summary
 
 from .batches import Batch, BatchScorer, Rows, ScoredBatch, merge_reviews, prepare_scoring, profile_table

@@ -1,4 +1,4 @@
-"""Sums that are bit-identical for any order and any chunks of their terms."""
+"""Arithmetic of rows: fast sums and products, and sums that are bit-identical in any order and any chunks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,37 @@ import numpy as np
 import scipy.sparse as sp
 
 from .validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
+
+#: Most columns for which summing column by column is faster.
+_FEW = 16
+
+
+def row_sums(A: FloatArray) -> FloatArray:
+    """Return the sums (n,) of the rows of A (n, m), several times faster than NumPy for few columns."""
+    if not 0 < A.shape[1] <= _FEW:
+        return A.sum(axis=1)
+    total = A[:, 0].copy()
+    for c in range(1, A.shape[1]):
+        total += A[:, c]
+    return total
+
+
+def row_dots(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the inner products (n,) of the rows of A (n, m) with those of B, or with the vector B (m,)."""
+    if not 0 < A.shape[1] <= _FEW:
+        return (A * B).sum(axis=1)
+    total = A[:, 0] * B[..., 0]
+    for c in range(1, A.shape[1]):
+        total += A[:, c] * B[..., c]
+    return total
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two that brings ``size`` to [1/2, 1), a factor without rounding; 1 for zero."""
+    if size == 0:
+        return 1.0
+    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
+
 
 #: Bits of a digit of :class:`ExactSums`, and digits kept: at least 90 bits below the largest term of a column.
 _BITS, _DIGITS = 30, 4
