@@ -19,8 +19,9 @@ _COUNTS, _FLOOR = ("min_cluster_size", "max_cluster_size", "min_bin_freq", "min_
 _LIMITS = ("n_clusters", "n_components", "n_neighbors")
 #: Parameters of density clusterers, and of others whose clusters depend on the number of rows.
 _DENSITY, _GRAPH = ("min_cluster_size", "min_samples"), ("n_neighbors", "resolution")
-#: Rows whose neighbors are looked up: the standard error of a share is 0.02, that of a median distance about 5%.
-MAX_QUERIES = 500
+#: Rows of a subsample at least, unless halves are smaller, and rows from which neighbors, margins and correlations are
+#: estimated: the standard error of a share is 0.013.
+SUBSAMPLE_ROWS = 1500
 
 
 class FunctionClusterer(ClusterMixin, BaseEstimator):
@@ -131,10 +132,8 @@ def _adapted_parameters(parameters: dict[str, Any], half: Any, rows: Any, share:
     if "preference" in parameters and "damping" in parameters and np.ndim(parameters["preference"]) == 0:
         preference = parameters["preference"]
         if preference is None:  # affinity propagation's default, the median similarity
-            few = half[:MAX_QUERIES]
-            preference = np.median(
-                few if parameters.get("affinity") == "precomputed" else -euclidean_distances(few, squared=True)
-            )
+            is_matrix = parameters.get("affinity") == "precomputed"
+            preference = np.median(half if is_matrix else -euclidean_distances(half, squared=True))
         changes["preference"] = share * float(preference)
     if _is_number(parameters.get("distance_threshold")) and parameters.get("linkage") == "ward":
         changes["distance_threshold"] = float(parameters["distance_threshold"]) * share**0.5
@@ -161,7 +160,7 @@ def _radius_ratio(half: Any, rows: Any, count: int, share: float, parameters: di
 
     def median_distance(rows: Any) -> float:
         neighbors = NearestNeighbors(n_neighbors=min(count + 1, rows.shape[0]), **metric).fit(rows)
-        return float(np.median(neighbors.kneighbors(rows[:MAX_QUERIES])[0][:, -1]))
+        return float(np.median(neighbors.kneighbors(rows[:SUBSAMPLE_ROWS])[0][:, -1]))
 
     here_share = half.shape[0] / rows.shape[0]
     here, there = median_distance(half), median_distance(rows)

@@ -8,10 +8,10 @@ from typing import Any
 from allegiance._core.parameters import Parameters
 from allegiance._core.validation import check_count, check_number
 
-from ._adapt import as_clusterer, depends_on_size
+from ._adapt import SUBSAMPLE_ROWS, as_clusterer, depends_on_size
 
-#: Subsample size limits in rows: at least this many, this many per cluster, and for clusterers that depend on it.
-SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
+#: Further subsample size limits, in rows: per cluster, and for clusterers that depend on it.
+_ROWS_PER_CLUSTER, _DENSITY_ROWS = 25, 10_000
 #: Share of the rows in a subsample for density clusterers: from halves, whose density is half of the whole, they find
 #: other clusters. All others use halves.
 DENSITY_SHARE = 0.8
@@ -19,6 +19,8 @@ DENSITY_SHARE = 0.8
 #: and of all subsamples beyond the first 20: one or two seconds of k-means. Other clusterers take about four times as
 #: long (digits: 13 ms a subsample for k-means, 38 for a mixture, 47 for HDBSCAN and Leiden).
 MAX_ENTRIES, SLOWER = 2_000_000, 4
+#: Weight in the review order of cluster sizes and of item consensus, in standard deviations of the map's order.
+REVIEW_WEIGHT = 0.25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +67,7 @@ class Calibration(Parameters):
     n_resamples: int | None = None
     clusterer: Any = None
     rows_per_subsample: int | None = None
-    size_prior: float = 0.25
+    size_prior: float = REVIEW_WEIGHT
     groups: Any = None
     sample_weight: Any = None
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from allegiance._core.parallel import stream
 from allegiance._core.validation import FloatArray, is_sparse
 
-from ._calibration import SUBSAMPLE_ROWS
+from ._adapt import SUBSAMPLE_ROWS
 from ._replication import Refit, Replication, agreement
 
 #: Null samples, in each of which two halves are clustered, and the odds that a label changes if there are clusters, at

@@ -16,8 +16,8 @@ from sklearn.base import clone
 from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
-from ._adapt import MAX_QUERIES, adapt, is_pairwise
-from ._calibration import MAX_ENTRIES, SUBSAMPLE_ROWS
+from ._adapt import SUBSAMPLE_ROWS, adapt, is_pairwise
+from ._calibration import MAX_ENTRIES, SLOWER
 from ._replication import Replication, fit_labels
 from ._samples import take
 
@@ -26,8 +26,6 @@ from ._samples import take
 _REPRODUCED, _ALIKE = 0.8, 0.95
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
-#: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
-_MAX_COLUMNS = 64
 #: Runs of k-means, of which the best is kept, and of Leiden, to find its resolution by bisection.
 _RUNS = 5
 #: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
@@ -312,8 +310,8 @@ class _Search:
         means = _means(rows, self.own)
         residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
         for kind in ("full", "diag", "tied", "spherical"):
-            if kind in ("full", "tied") and rows.shape[1] > _MAX_COLUMNS:
-                continue
+            if kind in ("full", "tied") and rows.size * rows.shape[1] > SLOWER * MAX_ENTRIES:
+                continue  # the cost grows with the square of the columns
             if kind == "full" and np.median(sizes) < 2 * rows.shape[1]:
                 continue  # any labels are an optimum
             clusterer = GaussianMixture(self.k, covariance_type=kind, reg_covar=reg)
@@ -430,7 +428,7 @@ def are_unrelated(rows: Any, codes: IntArray) -> bool:
     codes, m = codes[inner], inner.size
     if np.ptp(codes) == 0:
         return False
-    queries = np.arange(min(m, MAX_QUERIES))  # rows are sorted by their hash
+    queries = np.arange(min(m, SUBSAMPLE_ROWS))  # rows are sorted by their hash
     search = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(numbers)
     near = search.kneighbors(numbers[queries], return_distance=False)
     nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])

@@ -15,15 +15,15 @@ from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray
 
 from ._adapt import is_pairwise
-from ._calibration import Calibration
+from ._calibration import REVIEW_WEIGHT, Calibration
 from ._logistic import fit_rates
 from ._null import null_replication
 from ._replication import Refit, Replication, replicate, subsample_size
 from ._samples import row_keys, take
 from ._stand_in import UNRELATED, are_unrelated, kmeans_stand_in, refit_known, stand_in
 
-#: Review order: least slope of both scores, which avoids ties, and the weight of item consensus (in deviations).
-_MIN_SLOPE, _CONSENSUS = 0.05, 0.25
+#: Least slope of both standardized scores in the review order, which avoids ties.
+_MIN_SLOPE = 0.05
 #: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
 
@@ -224,7 +224,7 @@ def _fit_parameters(
     codes: IntArray,
     result: Replication,
     n_clusters: int,
-    size_prior: float = 0.25,
+    size_prior: float,
 ) -> dict[str, Any]:
     """Fit the trust map, logistic in two scores and the cluster, to replication rates; return its parameters by name.
 
@@ -241,11 +241,11 @@ def _fit_parameters(
     review = b[1:] + _MIN_SLOPE
     spread = float((F @ review).std())
     predicted = F @ consensus[1:] + consensus_effects[c]
-    share = _CONSENSUS * spread / max(float(predicted.std()), 1e-9)
+    share = REVIEW_WEIGHT * spread / max(float(predicted.std()), 1e-9)
     review = (review + share * consensus[1:]) / scale
     counts = np.bincount(codes[codes >= 0], minlength=n_clusters)
     logs = np.log(np.maximum(counts, 1))
-    by_point = np.repeat(logs, counts)
+    by_point = logs[codes[codes >= 0]]
     deviation = float(by_point.std())
     sizes = (
         size_prior
