@@ -472,7 +472,7 @@ class DriftFinding(NamedTuple):
 class PeriodComparison(CardMixin):
     """The changes between two periods of data that one scorer labels.
 
-    ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.
+    Returned by :func:`compare_periods`. ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.
 
     Attributes
     ----------
@@ -484,10 +484,6 @@ class PeriodComparison(CardMixin):
         The profiles of both periods.
     level
         The probability of at least one finding if nothing changed.
-
-    See Also
-    --------
-    compare_periods : Compare two periods, with an example.
     """
 
     findings: tuple[DriftFinding, ...]
@@ -522,17 +518,11 @@ class PeriodComparison(CardMixin):
         return self._frame.build(columns | {"cluster": np.array([str(row["cluster"]) for row in rows])})
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
-        """Return the features whose means changed most between periods, in the clusters named by the findings.
+        """Return the features whose means changed most between periods: ``n`` for each cluster, or all with None.
 
-        Columns are ``cluster``, ``feature``, ``then``, ``now``, ``low`` and ``high`` (the 95% interval of the
+        By default for the clusters named by findings, or every cluster if there are none; ``cluster`` is the label of
+        one. Columns are ``cluster``, ``feature``, ``then``, ``now``, ``low`` and ``high`` (the 95% interval of the
         difference) and ``shift`` (in standard deviations of the first period). Dates are days since 1970-01-01.
-
-        Parameters
-        ----------
-        cluster
-            The label of one cluster. By default all clusters named by findings, or every cluster if there are none.
-        n
-            The number of features per cluster; None for all.
         """
         rows, names = self._feature_rows(cluster, n), ("cluster", "feature", "then", "now", "low", "high", "shift")
         return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -120,13 +120,7 @@ class Drivers(CardMixin):
         }
 
     def lines(self, most: int = 5) -> list[str]:
-        """Return the drivers as lines of text, without the flags.
-
-        Parameters
-        ----------
-        most
-            Maximum number of columns, and of lines of the rule.
-        """
+        """Return the drivers as lines of text, without flags: ``most`` columns, and as many lines of the rule."""
         if not self.shares:
             return ["No column differs between the clusters."]
         top = [f"{join_names([name])} {share:.0%}" for name, share in self.shares.items() if share >= 0.005][:most]
@@ -151,13 +145,7 @@ class Drivers(CardMixin):
         return bool(shares.size and 1 / (shares**2).sum() > 20 and shares.max() < 0.1)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the largest shares of drivers as bars, and return the axes. Needs the extra ``plot``.
-
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        """
+        """Draw the largest shares of drivers as bars, by default in a new figure. Needs the extra ``plot``."""
         from allegiance.displays import plot_shares
 
         return plot_shares(self, ax)
@@ -207,11 +195,6 @@ def drivers(
         Whether to standardize the columns; by default only for frames with dates or categories. With ``plan`` it is
         ignored.
 
-    Returns
-    -------
-    Drivers
-        The shares, the rule and the flags.
-
     Examples
     --------
     >>> import numpy as np
@@ -249,7 +232,7 @@ def drivers(
     rule, used, fidelity = _fit_rule(features, codes, classes, separation, place, spare)
     result = Drivers(shares, rule, used, fidelity, (), like)
     flags = _find_flags(result, features, codes, classes, ids[rows], duplicates, has_plan=plan is not None)
-    return Drivers(shares, rule, used, fidelity, tuple(flags), like)
+    return replace(result, flags=tuple(flags))
 
 
 @dataclass
@@ -398,7 +381,7 @@ def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Candidates
     Other columns, and columns that repeat the labels, are left out.
     """
     columns, blocks, at = list[_Candidate](), list[FloatArray](), 0
-    texts = labels.astype(str)
+    texts = labels.astype(str).tolist()
     for series in frame.iter_columns():
         kind, categories = "number", list[str]()
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
@@ -407,11 +390,11 @@ def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Candidates
             kind, block = "date", series.dt.timestamp("us").cast(nw.Float64).to_numpy()[:, None] / _DAY
         else:
             values = ["(missing)" if value is None or value != value else str(value) for value in series.to_list()]
-            if len(set(values)) > min(_MAX_CATEGORIES, max(len(values) // 2, 2)):
-                continue
             kind, categories = "category", sorted(set(values))
-            block = (np.array(values)[:, None] == np.array(categories)).astype(np.float64)
-        if series.len() == labels.size and (np.array([str(value) for value in series.to_list()]) == texts).all():
+            if len(categories) > min(_MAX_CATEGORIES, max(len(values) // 2, 2)):
+                continue
+            block = np.array(values)[:, None] == np.array(categories)
+        if [str(value) for value in series.to_list()] == texts:
             continue
         columns.append(_Candidate(str(series.name), kind, at, categories))
         blocks.append(np.asarray(block, dtype=np.float64))
@@ -568,13 +551,8 @@ def _shortest_between(low: float, high: float, kind: str) -> str:
 def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[int]]:
     """Return groups of columns with the same information, by position: drivers that count twice.
 
-    Parameters
-    ----------
-    numbers
-        (n, d) columns of numbers, compared by their correlation.
-    codes
-        Columns of (n,) category codes, compared by their symmetric uncertainty; their positions start at d. Numbers
-        with few distinct values are also compared with them.
+    Columns of ``numbers`` (n, d) are compared by their correlation, columns of category ``codes`` (n,), whose positions
+    start at d, by their symmetric uncertainty. Numbers with few distinct values are also compared with categories.
     """
     n, d = numbers.shape
     close = np.zeros((d + len(codes), d + len(codes)), dtype=bool)
@@ -651,9 +629,8 @@ def _find_flags(
     if d > 2 and shares[top] >= _DECIDES and top not in times:
         by_scale = not has_plan and features.shares(separated)[top] < _DECIDES
         scale = " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
-        text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation"
-        text = f"{text} between the clusters.{scale if by_scale else ''}"
-        flags.append(Finding("one column", (top,), text, drop([top])))
+        text = f"One column decides: {join_names([top])} accounts for {shares[top]:.0%} of the separation between the "
+        flags.append(Finding("one column", (top,), f"{text}clusters.{scale * by_scale}", drop([top])))
     used, largest = result.rule_columns, sizes.max() / codes.size
     with_copies = {*used}.union(*(names for names in duplicates if not {*names}.isdisjoint(used)))
     if (
@@ -664,9 +641,8 @@ def _find_flags(
         and not any(flag.kind == "one column" for flag in flags)
     ):
         text = f"A short rule reproduces {result.fidelity:.0%} of the labels with {len(used)} of {d} columns"
-        strongest = max(used, key=lambda name: shares[name])
         text = f"{text} ({join_names(used)}); the remaining columns hardly matter."
-        flags.append(Finding("short rule", used, text, drop([strongest])))
+        flags.append(Finding("short rule", used, text, drop([max(used, key=lambda name: shares[name])])))
     for names in duplicates:
         flags.append(Finding("duplicates", names, duplicates_text(names), drop(names[1:])))
     gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]

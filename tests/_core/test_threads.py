@@ -44,13 +44,6 @@ def test_threads_are_shared_by_calls() -> None:
     assert not met & {thread.ident for thread in threading.enumerate()}
 
 
-def test_small_jobs_stay_in_this_thread() -> None:
-    threads = []
-    for settings in ({"products": 100}, {"least": 600}):
-        for_row_blocks(lambda rows: threads.append(threading.get_ident()), 1000, 2, **settings)
-    assert threads == 2 * [threading.get_ident()]
-
-
 def test_an_error_reaches_the_caller() -> None:
     def work(rows: slice) -> None:
         if rows.start:

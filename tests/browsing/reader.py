@@ -134,5 +134,7 @@ class Reader:
 
 @pytest.fixture
 def reader(browser):  # noqa: F811
+    """A reader, who sees no error of a script in the console."""
     browser.run("try { localStorage.clear() } catch {}")
-    return Reader(browser)
+    yield Reader(browser)
+    assert browser.console_errors() == []

@@ -52,9 +52,6 @@ def test_a_model_shows_its_columns_clusters_and_provenance(january):
     assert [column["name"] for column in result["columns"]] == ["spent", "visits", "plan"]
     assert result["made"]["rows"] == 600
     assert result["baseline"]
-
-
-def test_compile_prepares_what_scoring_needs(january):
     assert "Compiled the code" in call("model", january / "january.model", "--compile").stderr
 
 

@@ -237,6 +237,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
     "no state": (lambda files: files.pop("state.json"), "state.json.*missing"),
     "later version": (in_state(version=VERSION + 1), "format version 3, .* update allegiance"),
     "no version": (in_state(version="gone"), "format version None"),
+    "unreleased": (in_state(version=1), r"development versions wrote before the first release.*fit and save"),
     "other format": (in_state(format="recipe"), "not the state of a scorer"),
     "unknown kind": (in_state(region={"kind": "torus"}), "torus"),
     "unknown parameters": (
@@ -616,9 +617,3 @@ def test_models_of_released_versions_load(path):
     assert result.label.tolist() == expected["label"].tolist()
     np.testing.assert_allclose(result.trust, expected["trust"], atol=1e-6)
     assert not compare_periods(model, None, rows).drifted
-
-
-def test_files_of_unreleased_formats_say_so(model):
-    rewrite(model, in_state(version=1))
-    with pytest.raises(ValueError, match=r"development versions wrote before the first release.*fit and save"):
-        load(model)

@@ -157,15 +157,8 @@ def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
 
 def test_says_how_it_was_computed(rng):
     result = affinity(*three_clusters(40, rng), influence="within", eps=0.04, random_state=12345)
-    text = page_of(result).text
-    for fact in (
-        result.summary().measurement.influence,
-        "box",
-        "0.04",
-        "12345",
-        "numpy " + np.__version__,
-        "allegiance",
-    ):
+    text, influence = page_of(result).text, result.summary().measurement.influence
+    for fact in (influence, "box", "0.04", "12345", f"numpy {np.__version__}", "allegiance"):
         assert fact in text
 
 
@@ -345,11 +338,8 @@ def test_own_coordinates_and_row_numbers(rng):
     result = affinity(X, labels, random_state=0)
     page = page_of(result, X, map=rng.random((50, 2)), row_numbers=np.arange(50) + 7)
     assert "Map: x and y." in page.text
-    assert [axes["name"] for axes in page.data["page-data"]["axes"]] == [
-        "x, y",
-        "discriminant axes",
-        "principal components",
-    ]
+    names = [axes["name"] for axes in page.data["page-data"]["axes"]]
+    assert names == ["x, y", "discriminant axes", "principal components"]
     assert sorted(base64.b64decode(page.data["page-data"]["columns"]["row"]["data"])) == list(range(7, 57))
 
 
@@ -437,21 +427,12 @@ def test_the_first_screen_has_tiles_problems_drivers_and_provenance(customers):
     assert "<code>--missing -999</code>" in page.html
     low, high = result.replication_interval
     tile = f"{100 * result.replication:.0f}% 90% prediction interval: {100 * low:.0f}-{100 * high:.0f}%"
-    places = [
-        tile,
-        "Doubtful labels",
-        "Columns used 3 of 5",
-        "Line 7 is a total.",
-    ]
+    places = [tile, "Doubtful labels", "Columns used 3 of 5", "Line 7 is a total."]
     places += [flag.text for flag in actual.flags]
     places += ["would hold up on a fresh sample (90%"]
     places += [f"{name} {share:.0%}" for name, share in actual.shares.items()]
-    places += [
-        actual.rule.splitlines()[0].replace("->", "→"),
-        "Clusters, lowest replication first",
-        "Review list",
-        "Provenance",
-    ]
+    places += [actual.rule.splitlines()[0].replace("->", "→"), "Clusters, lowest replication first"]
+    places += ["Review list", "Provenance"]
     order = [page.text.index(text) for text in places]
     assert order == sorted(order)
     assert "Drivers" not in page_of(result, X, data=table, drivers=False).text

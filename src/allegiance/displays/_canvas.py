@@ -60,17 +60,17 @@ def outline(ax: Axes, width: float = 2.0) -> list[Any]:
     return [effects.withStroke(linewidth=width, foreground=ax.get_facecolor())]
 
 
-def run_layout(ax: Axes) -> None:
-    """Let the layout of a picture find its place, so that sizes in pixels are final."""
+def measure_axes(ax: Axes) -> tuple[float, float]:
+    """Return the width and height in points of the axes of a picture, once the layout has found their place."""
     ax.figure.figure.draw_without_rendering()
+    box, points = ax.get_window_extent(), 72.0 / ax.figure.figure.dpi
+    return box.width * points, box.height * points
 
 
 def set_title(ax: Axes, title: str, *notes: str) -> None:
     """Set a title with notes below it, broken into lines that fit over the axes."""
-    run_layout(ax)
     size = 10.0
-    points = ax.get_window_extent().width * 72.0 / ax.figure.figure.dpi
-    width = max(20, int(points / (size * _CHARACTER)))
+    width = max(20, int(measure_axes(ax)[0] / (size * _CHARACTER)))
     lines = [line for text in (title, *notes) if text for line in textwrap.wrap(text, width)]
     ax.set_title("\n".join(lines), fontsize=size, color=text_color(ax))
 
@@ -96,7 +96,7 @@ def place_labels(
     last: it needs the final limits and size of the axes.
     """
     bbox = require("matplotlib.transforms", "plot", "plot()").Bbox
-    run_layout(ax)
+    ax.figure.figure.draw_without_rendering()
     pixels, frame = ax.figure.figure.dpi / 72.0, ax.get_window_extent()
     symbols = np.empty((0, 2)) if avoid is None else ax.transData.transform(avoid)
     boxes = [bbox.from_bounds(x, y, 0.0, 0.0).padded(5.0 * pixels) for x, y in symbols]
@@ -135,7 +135,7 @@ class ResultDisplay:
         self.ranking: FloatArray = np.where(result._noise, np.nan, getattr(result, self.ranking_name))
 
     def members(self) -> list[IntArray]:
-        """Return the rows of each cluster in the picture; noise is left out."""
+        """Return the rows of each cluster in a display of a result; noise is left out."""
         return [np.flatnonzero(self.result._codes == code) for code in range(self.result.classes.size)]
 
 

@@ -17,8 +17,8 @@ from ._canvas import (
     ResultDisplay,
     cluster_style,
     get_axes,
+    measure_axes,
     outline,
-    run_layout,
     set_title,
     shorten,
     text_color,
@@ -49,10 +49,6 @@ class AffinityProfileDisplay(ResultDisplay):
         The result of :func:`allegiance.trust` or :func:`allegiance.affinity`.
     names
         Names of clusters by label, which are shown with the labels.
-
-    See Also
-    --------
-    FlowDisplay : Which clusters the labels that are not firm are confused with.
 
     Examples
     --------
@@ -85,8 +81,10 @@ class AffinityProfileDisplay(ResultDisplay):
         n_noise = int(self.result._noise.sum())
         noise = f"; {count(n_noise, 'noise point')} left out" if n_noise else ""
         set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not firm{noise}")
-        by_size, font = self._choose(ax)
+        height = measure_axes(ax)[1]
+        by_size = float(self._layout(by_size=True)[1].min()) * height >= _LARGEST * _LINE
         tops, heights = self._layout(by_size)
+        font = float(np.clip(float(heights.min()) * height / _LINE, _SMALLEST, _LARGEST))
         self.bands_ = []
         for i, rows in enumerate(self.rows):
             firm = int((self.result._verdicts[rows] == FIRM).sum())
@@ -108,22 +106,12 @@ class AffinityProfileDisplay(ResultDisplay):
         ranked = {self.ranking_name: self.ranking[row], "verdict": result._verdicts[row]}
         return FrameLike().build({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
-    def _choose(self, ax: Axes) -> tuple[bool, float]:
-        """Return whether bands of the profile are drawn by size, and the size of their names in points."""
-        run_layout(ax)
-        height = ax.get_window_extent().height * 72.0 / ax.figure.figure.dpi
-        narrow = {by_size: float(self._layout(by_size)[1].min()) * height for by_size in (True, False)}
-        by_size = narrow[True] >= _LARGEST * _LINE
-        return by_size, float(np.clip(narrow[by_size] / _LINE, _SMALLEST, _LARGEST))
-
     def _layout(self, by_size: bool) -> tuple[FloatArray, FloatArray]:
         """Return the top (m,) and the height (m,) of each band of the profile, between 0 at the top and 1."""
         sizes = np.array([rows.size for rows in self.rows], dtype=np.float64)
-        m = sizes.size
-        gap = _GAP / m
-        heights = (1.0 - _GAP) * (sizes / max(sizes.sum(), 1.0) if by_size else np.full(m, 1.0 / m))
-        tops = np.concatenate([[0.0], np.cumsum(heights + gap)[:-1]]) + gap / 2.0
-        return tops, heights
+        gap = _GAP / sizes.size
+        heights = (1.0 - _GAP) * (sizes / max(sizes.sum(), 1.0) if by_size else np.full_like(sizes, 1.0 / sizes.size))
+        return np.concatenate([[0.0], np.cumsum(heights + gap)[:-1]]) + gap / 2.0, heights
 
     def _name_bands(self, ax: Axes, names: list[str], middles: FloatArray, size: float) -> None:
         """Write the name of each cluster to its left; to its right how many labels it has, and the doubtful share."""
@@ -173,10 +161,6 @@ class FlowDisplay(ResultDisplay):
     names
         Names of clusters by label, which are shown with the labels.
 
-    See Also
-    --------
-    AffinityProfileDisplay : How many labels of each cluster are doubtful.
-
     Examples
     --------
     >>> from allegiance import affinity
@@ -221,7 +205,12 @@ class FlowDisplay(ResultDisplay):
         self._draw_frame(ax)
         counted = "points that are not firm" if self.which == "weak" else "points"
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=counted)
-        set_title(ax, "Which clusters are confused: from label to rival", self._note)
+        k = self.counts.shape[1]
+        n_counted, n_labels, n_noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
+        note = f"{n_counted:,} of {count(n_labels, 'label')} are not firm"
+        note = count(n_counted, "label") if self.which == "all" else note
+        note += f"; {count(n_noise, 'noise point')}" if n_noise else ""
+        set_title(ax, "Which clusters are confused: from label to rival", note)
         self.texts_ = self._write_numbers(ax, values)
         return self
 
@@ -234,16 +223,6 @@ class FlowDisplay(ResultDisplay):
         counts = self.counts[row, column]
         numbers = {"points": counts, "share": counts / np.maximum(self.points, 1)[row]}
         return FrameLike().build({"label": labels[row], "rival": classes[column], **numbers})
-
-    @property
-    def _note(self) -> str:
-        """The line below the title of the flow chart: how many labels are counted."""
-        k = self.counts.shape[1]
-        counted, labeled, noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
-        labels = f"{counted:,} of {count(labeled, 'label')} are not firm"
-        if self.which == "all":
-            labels = count(counted, "label")
-        return f"{labels}; {count(noise, 'noise point')}" if noise else labels
 
     def _draw_frame(self, ax: Axes) -> None:
         """Name rows and columns of the flow chart, draw a grid, and gray the diagonal, where nothing can be."""
@@ -272,11 +251,8 @@ class FlowDisplay(ResultDisplay):
         texts = [f"{value:.0f}" if value < 10_000 else f"{value / 1000:.0f}k" for value in values[rows, columns]]
         if not texts:
             return [ax.text(0.5, 0.5, "no such points", transform=ax.transAxes, color=text_color(ax), **centered)]
-        run_layout(ax)
-        box = ax.get_window_extent()
-        width, height = (box.width / values.shape[1], box.height / values.shape[0])
-        points = 72.0 / ax.figure.figure.dpi
-        size = _FILL * points * min(width / (_DIGIT * max(map(len, texts))), height / 1.3)
+        width, height = np.divide(measure_axes(ax), values.shape[::-1])
+        size = float(_FILL * min(width / (_DIGIT * max(map(len, texts))), height / 1.3))
         if size < _SMALLEST_NUMBER:
             return []
         artists = []
@@ -316,7 +292,7 @@ class StabilityCurveDisplay:
         self.curve = curve
 
     def plot(self, ax: Any = None) -> StabilityCurveDisplay:
-        """Draw the chart of the stability curve, by default in a new figure, and return the display."""
+        """Draw this display of a stability curve, by default in a new figure, and return it."""
         ax = get_axes(ax, "StabilityCurveDisplay.plot", (6.4, 4.0))
         self.ax_, self.figure_ = ax, ax.figure
         name = self.curve.param
@@ -340,7 +316,7 @@ class StabilityCurveDisplay:
         return self
 
     def frame(self) -> Any:
-        """Return the chart of the stability curve as numbers: one row per value of the parameter."""
+        """Return the numbers behind this display of a stability curve: one row per value of the parameter."""
         return self.curve.frame()
 
 

@@ -11,15 +11,7 @@ import numpy as np
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, is_sparse
 from allegiance.results import FrameLike
 
-from ._canvas import (
-    ResultDisplay,
-    check_length,
-    get_axes,
-    run_layout,
-    set_title,
-    shorten,
-    text_color,
-)
+from ._canvas import ResultDisplay, check_length, get_axes, set_title, shorten, text_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,7 +144,7 @@ class GalleryDisplay(ResultDisplay):
 
     def _write(self, ax: Axes, titles: list[str], places: list[tuple[float, float, int]], ratio: float) -> list[Any]:
         """Write captions below the images of the gallery and titles before its lines, in a size that fits."""
-        run_layout(ax)
+        ax.figure.figure.draw_without_rendering()
         corners: FloatArray = ax.transData.transform([(0.0, 0.0), (1.0 + _GAP, 0.0)])
         points = (corners[1, 0] - corners[0, 0]) * 72.0 / ax.figure.figure.dpi
         size = float(np.clip(min(points / (12 * _CHARACTER), points * _CAPTION / (3.2 * 1.2)), _SMALLEST, _LARGEST))

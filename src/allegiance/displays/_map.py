@@ -150,10 +150,6 @@ class AffinityMapDisplay(_Map):
     names
         Names of clusters by label, which are shown with the labels.
 
-    See Also
-    --------
-    AffinityFieldDisplay : Affinity at every position of a plane.
-
     Examples
     --------
     >>> import numpy as np
@@ -368,7 +364,7 @@ def _choose_plane(rows: Rows, names: AnyArray | None, features: Any) -> _Plane:
     d = rows.shape[1]
     if features is None and d > 2:
         return _principal_plane(rows)
-    point = _mean(rows)
+    point = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
     known = [f"feature {i}" for i in range(d)] if names is None else [str(name) for name in names]
     columns = (0, 1) if features is None else features
     columns = [columns] if isinstance(columns, str) or not np.iterable(columns) else list(columns)
@@ -393,12 +389,8 @@ def _principal_plane(data: Rows) -> _Plane:
         pca = PCA(2, svd_solver=solver, random_state=0).fit(data if solver == "arpack" else dense(data))
     shares = [f" ({ratio:.0%} of variance)" if np.isfinite(ratio) else "" for ratio in pca.explained_variance_ratio_]
     note = f"principal plane through the mean of {d} features" if d > 2 else ""
-    return _Plane(_mean(data), pca.components_, (f"principal axis 1{shares[0]}", f"principal axis 2{shares[1]}"), note)
-
-
-def _mean(rows: Rows) -> FloatArray:
-    """Return the mean (d,) of rows, through which the plane of a map passes."""
-    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+    point = np.asarray(data.mean(axis=0), dtype=np.float64).ravel()
+    return _Plane(point, pca.components_, (f"principal axis 1{shares[0]}", f"principal axis 2{shares[1]}"), note)
 
 
 def _view_corners(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray, FloatArray]:

@@ -50,10 +50,9 @@ class Batch(NamedTuple):
 
 
 class Rows:
-    """The rows of a table, prepared for fitting or scoring.
+    """The rows of a table, prepared by a plan; without one, the columns ``names`` as numbers, or as frames.
 
-    A plan prepares the features; without one, the columns ``names`` are used as plain numbers, or as frames with
-    ``frames``. ``row`` names an additional output column of row numbers, the first unless ``keep`` places it.
+    ``row`` names an additional output column of row numbers, the first unless ``keep`` places it.
     """
 
     def __init__(
@@ -272,32 +271,29 @@ def prepare_scoring(
     table: Table,
     *,
     columns: Sequence[str] | None,
-    keep: Sequence[str] | Mapping[str, str],
     labels: str | None,
-    top: int | None,
-    details: bool,
+    keep: Sequence[str] | Mapping[str, str] = (),
+    top: int | None = None,
+    details: bool = False,
     row_numbers: bool = False,
     typed: bool = True,
 ) -> tuple[Rows, BatchScorer]:
     """Return the rows of a table in batches, and the batch scorer of a scorer or model."""
-    output_names = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    row = "row" if row_numbers else None
-    rows = rows_for(model, table, columns, labels=labels, keep=list(output_names), row=row, typed=typed)
-    names = [*(["row"] if row_numbers else []), *output_names.values()]
-    top = None if top is None else check_count(top, "top")
-    return rows, BatchScorer(fitted_of(model), names, table.where, top=top, details=details)
-
-
-def rows_for(model: Any, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
-    """Return the rows of a table in batches, prepared for a scorer or model."""
+    fitted, row = fitted_of(model), "row" if row_numbers else None
+    outputs = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
+    settings: dict[str, Any] = {"labels": labels, "keep": list(outputs), "row": row, "typed": typed}
     if isinstance(model, Model):
         if columns is not None:
             raise ValueError("columns cannot be chosen for a model: its plan names them.")
-        return Rows(table, model.plan, None, **settings)
-    fitted = model.fitted_
-    known = columns if columns is not None else fitted.columns.known_names
-    frames = fitted.columns.preparation is not None and fitted.columns.known_names is not None
-    return Rows(table, None, None if known is None else [str(name) for name in known], frames=frames, **settings)
+        rows = Rows(table, model.plan, None, **settings)
+    else:
+        known = fitted.columns.known_names
+        frames = fitted.columns.preparation is not None and known is not None
+        chosen: Any = known if columns is None else columns
+        rows = Rows(table, None, None if chosen is None else [*map(str, chosen)], frames=frames, **settings)
+    names = [*([row] if row else []), *outputs.values()]
+    top = None if top is None else check_count(top, "top")
+    return rows, BatchScorer(fitted, names, table.where, top=top, details=details)
 
 
 def score_arrow(
@@ -307,8 +303,7 @@ def score_arrow(
     columns: Sequence[str] | None,
     keep: Sequence[str] | Mapping[str, str],
     labels: str | None,
-    top: int | None,
-    details: bool,
+    **settings: Any,
 ) -> Any:
     """Score a record batch or a table in one batch; see :meth:`AffinityScorer.score_arrow`."""
     arrow = as_arrow(data)
@@ -316,7 +311,7 @@ def score_arrow(
     known: Any = model.plan.used if isinstance(model, Model) else columns
     known = fitted_of(model).columns.known_names if known is None else known
     table.check_columns([*(known if known is not None else []), *keep, *([labels] if labels else [])])
-    rows, score = prepare_scoring(model, table, columns=columns, keep=keep, labels=labels, top=top, details=details)
+    rows, score = prepare_scoring(model, table, columns=columns, keep=keep, labels=labels, **settings)
     parts = [score(batch).rows for batch in rows.batches(max(arrow.num_rows, 1))]
     scores = pa.Table.from_batches(parts or [score(rows.empty_batch()).rows])
     if isinstance(arrow, pa.Table):
@@ -357,8 +352,7 @@ def summarize_arrow(
     >>> total.replication == scorer.affinity(iris.data).replication
     True
     """
-    table, fitted = open_table(as_arrow(data)), fitted_of(model)
-    rows = rows_for(model, table, columns, labels=labels)
-    score = BatchScorer(fitted, [], table.where, scores={}, plan=rows.plan)
+    rows, score = prepare_scoring(model, open_table(as_arrow(data)), columns=columns, labels=labels)
+    score = replace(score, scores={}, plan=rows.plan)
     batches = (batch._replace(first=start + batch.first) for batch in rows.batches(BATCH_ROWS))
     return reduce(add, (score(batch).summary for batch in batches), score(rows.empty_batch()).summary)

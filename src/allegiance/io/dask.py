@@ -94,14 +94,14 @@ class Partitions:
             return partitions if labels is None else partitions._with_labels(labels)
         columns = list(X.columns)
         names = columns if all(isinstance(name, str) for name in columns) else None
+        unknown = [np.nan] * X.npartitions
         if hasattr(labels, "map_partitions") and labels.npartitions == X.npartitions:
             # One collection: Dask optimizes collections separately and may read a single column in fewer partitions.
             meta = X._meta.assign(**{_LABELS: labels._meta})
             together = X.map_partitions(_attach_labels, labels, align_dataframes=False, meta=meta).to_delayed()
             rows, pieces = [part[columns] for part in together], [part[_LABELS] for part in together]
-            return cls(rows, [np.nan] * len(rows), len(columns), names, pieces)
-        rows = list(X.to_delayed())
-        partitions = cls(rows, [np.nan] * len(rows), len(columns), names)
+            return cls(rows, unknown, len(columns), names, pieces)
+        partitions = cls(list(X.to_delayed()), unknown, len(columns), names)
         return partitions if labels is None else partitions._with_labels(labels)
 
     def with_lengths(self) -> Partitions:
@@ -110,25 +110,19 @@ class Partitions:
 
     def _with_labels(self, labels: Any) -> Partitions:
         """Split labels of any kind like the Dask rows."""
+        array = require("dask.array", "dask", "labels of a Dask collection")
         counted = self.with_lengths()
-        if is_lazy(labels):
-            parts = labels.to_delayed()
-            pieces = list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
-            sizes = _lengths(pieces)
+        if hasattr(labels, "to_dask_array"):
+            labels = labels.to_dask_array(lengths=True)
+        elif is_lazy(labels):
+            labels = labels.copy().compute_chunk_sizes()  # which changes an array in place
         else:
-            pieces, sizes = [np.asarray(labels)], [float(len(labels))]
-        n, n_labels = int(sum(counted.lengths)), int(sum(sizes))
-        if n_labels != n:
-            raise ValueError(f"labels has {n_labels} entries but X has {n} rows: they must be equal.")
-        if sizes == counted.lengths:
-            return replace(counted, labels=pieces)
-        cut, ends = _delayed(_cut), np.cumsum(sizes)
-        aligned = []
-        for stop, length in zip(np.cumsum(counted.lengths), counted.lengths, strict=True):
-            first, last = np.searchsorted(ends, stop - length, "right"), np.searchsorted(ends, stop)
-            before = ends[first - 1] if first else 0.0
-            aligned.append(cut(int(stop - length - before), int(length), *pieces[first : last + 1]))
-        return replace(counted, labels=aligned)
+            labels = array.from_array(np.asarray(labels), chunks=-1)
+        n = int(sum(counted.lengths))
+        if len(labels) != n:
+            raise ValueError(f"labels has {len(labels)} entries but X has {n} rows: they must be equal.")
+        aligned = labels.rechunk((tuple(int(length) for length in counted.lengths),))
+        return replace(counted, labels=list(aligned.to_delayed()))
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Return each Dask partition with its labels, None without labels."""
@@ -141,12 +135,8 @@ class Partitions:
         n = int(starts[-1])
         chosen = np.sort(np.random.default_rng(seed).choice(n, min(n_rows, n), replace=False))
         take = _delayed(lambda rows, numbers: rows.iloc[numbers] if hasattr(rows, "iloc") else rows[numbers])
-        parts = [
-            take(rows, numbers - start)
-            for rows, start, numbers in zip(
-                counted.rows, starts[:-1], np.split(chosen, np.searchsorted(chosen, starts[1:-1])), strict=True
-            )
-        ]
+        shares = np.split(chosen, np.searchsorted(chosen, starts[1:-1]))
+        parts = [take(rows, own - start) for rows, own, start in zip(counted.rows, shares, starts[:-1], strict=True)]
         pieces = require("dask", "dask", "a Dask collection").compute(*parts)
         if hasattr(pieces[0], "iloc"):
             return require("pandas", "io", "a sample of a Dask frame").concat(pieces)
@@ -154,7 +144,7 @@ class Partitions:
 
 
 def _attach_labels(frame: Any, labels: Any) -> Any:
-    """Add the labels of a partition to its frame."""
+    """Add the labels of a Dask partition to its frame."""
     return frame.assign(**{_LABELS: np.asarray(align(frame, labels))})
 
 
@@ -162,11 +152,6 @@ def _lengths(parts: list[Any]) -> list[float]:
     """Return the number of rows of each Dask partition."""
     count = _delayed(lambda part: int(part.shape[0]))
     return [float(n) for n in require("dask", "dask", "a Dask collection").compute(*map(count, parts))]
-
-
-def _cut(start: int, length: int, *pieces: Any) -> AnyArray:
-    """Cut the labels of one Dask partition out of the pieces that hold them."""
-    return np.concatenate([np.asarray(piece) for piece in pieces])[start : start + length]
 
 
 class DaskChunks:
@@ -191,7 +176,7 @@ class DaskChunks:
 
 
 def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Return the delayed sum of delayed values, ignoring None; neighbors are added pair by pair."""
+    """Return the sum of delayed values of Dask, ignoring None; neighbors are added pair by pair."""
     merge = _delayed(lambda first, second: second if first is None else first if second is None else add(first, second))
     while len(level) > 1:
         merged = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
@@ -200,11 +185,7 @@ def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
 
 
 def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str, Any]) -> AffinityScorer:
-    """Fit ``scorer`` to a Dask array or frame X (n, d).
-
-    With labels or centers, the workers compute sums now. An estimator is fitted, and trust calibrated, on the client
-    with a random sample of rows.
-    """
+    """Fit ``scorer`` to a Dask array or frame X (n, d): an estimator and trust on the client, to a sample of rows."""
     if fit_params:
         raise TypeError(f"fit got {', '.join(sorted(fit_params))}, but there is no estimator to pass it to.")
     partitions = Partitions.of(X, labels)
@@ -224,7 +205,8 @@ def predict_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Any:
     """Return the labels (n,) of a Dask array or frame X (n, d) as a Dask array; ``plan`` prepares its rows."""
     array = require("dask.array", "dask", "predict of a Dask collection")
     partitions = Partitions.of(X)
-    label, node = _delayed(partial(_predict, plan=plan)), _ship(fitted)
+    label = _delayed(lambda fitted, X: predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0])
+    node = _ship(fitted)
     return array.concatenate(
         [
             array.from_delayed(label(node, rows), (length,), dtype=fitted.classes.dtype)
@@ -290,11 +272,6 @@ def _summarize_partition(fitted: Fitted, X: Any, result: AffinityResult, start: 
     if fitted.members is None:
         return summary
     return replace(summary, profile=_profile_of_chunk(fitted, plan, Chunk(X, None, start), result))
-
-
-def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
-    """Label one partition on a Dask worker."""
-    return predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0]
 
 
 #: Arrays of a result with one entry per point.

@@ -83,13 +83,7 @@ def check_encoded(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
 
 
 def encode(value: Any, name: str) -> Any:
-    """Encode a value as None, numbers, texts, arrays, and lists and dicts of these; ``name`` is for messages.
-
-    Raises
-    ------
-    TypeError
-        If it contains other objects, such as a function.
-    """
+    """Encode a value as None, numbers, texts, arrays, and lists and dicts of these; ``name`` is for messages."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):

@@ -339,10 +339,7 @@ def refuse_inputs(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLi
 
 
 def lock(descriptor: int) -> bool | None:
-    """Lock an open file without waiting; False if another process holds the lock, None if locks are unsupported.
-
-    The lock ends with the process. Forked children share it.
-    """
+    """Lock an open file until the process ends; False if another process has locked it, None without support."""
     try:
         if sys.platform == "win32":
             os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)

@@ -44,8 +44,8 @@ def open_parquet(path: str) -> Part:
     # Local files are read page by page, which takes half the memory; remote ones by whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
 
-    # Opened for each pass, since a folder may have more files than a process may keep open.
     def reader() -> Any:
+        """Open the Parquet file for a pass: a folder may have more files than a process may keep open."""
         return pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
 
     with wrap_errors(f"{path} is not a Parquet file, or it is damaged."), reader() as source:
@@ -74,6 +74,7 @@ def open_arrow(path: str) -> Part:
         is_file = bytes(file.read(6)) == b"ARROW1"
 
     def reader() -> Any:
+        """Open the Arrow file or stream."""
         place = open_seekable(path)
         place = pa.memory_map(place) if isinstance(place, str) else place
         return pa.ipc.open_file(place) if is_file else pa.ipc.open_stream(place)
@@ -109,6 +110,7 @@ def open_array(path: str) -> Part:
     vectors = {f"x{i}": column for i, column in enumerate(array.T if array.ndim == 2 else [array])}
 
     def batch(columns: Iterable[str], start: int, stop: int) -> pa.RecordBatch:
+        """Return rows of the NumPy file as a record batch."""
         return pa.record_batch({name: np.ascontiguousarray(vectors[name][start:stop]) for name in columns})
 
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
@@ -140,7 +142,11 @@ def open_json(path: str) -> Part:
     columns = {name: [row.get(name) for row in rows] for name in names if name not in nested}
     if not columns:
         raise TableError(f"{path} contains only nested values: extract those you need into columns first.")
-    texts = {name: pa.array([_json_text(value) for value in values], pa.string()) for name, values in columns.items()}
+    words = {True: "true", False: "false"}
+    texts = {
+        name: pa.array([words[value] if isinstance(value, bool) else value for value in values], pa.string())
+        for name, values in columns.items()
+    }
     part = Part.of(path, pa.table(texts), "jsonl", written=True)
     if nested:
         text = f"ignored nested values in {', '.join(map(repr, nested[:5]))}. To use them, extract them into columns."
@@ -175,11 +181,6 @@ def _flat_record(record: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in record.items():
         flat |= {f"{name}.{key}": inner for key, inner in value.items()} if isinstance(value, dict) else {name: value}
     return flat
-
-
-def _json_text(value: Any) -> str | None:
-    """Return a value of a JSON file as text or None."""
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else value
 
 
 def read_h5ad(path: str, **settings: Any) -> Any:

@@ -128,23 +128,15 @@ class FeaturePlan:
 
     Built by ``allegiance.io.propose``.
 
-    Parameters
+    Attributes
     ----------
     columns
         The plan of each column.
-    scaled
-        Whether columns are scaled by ``center`` and ``spread``.
-    impute
-        The treatment of missing values; see ``allegiance.io.propose``.
-    single
-        Whether the matrix has single precision, because all columns of the table do.
-    n_rows
-        The number of rows of the table.
-    where
-        The name of the table, for messages.
-
-    Attributes
-    ----------
+    scaled, impute, single
+        Whether columns are scaled by ``center`` and ``spread``, the treatment of missing values, and whether the matrix
+        has single precision, because all columns of the table do.
+    n_rows, where
+        The number of rows and the name of the table.
     findings
         Facts about the table and its columns, most important first, with ``kind``, ``columns``, ``level``, ``text`` and
         ``remedy``. Findings of level "error" must be resolved before the plan can be applied; those of level "warning"
@@ -256,14 +248,8 @@ class FeaturePlan:
     def prepare(self, rows: Any, gaps: Gaps | None = None) -> tuple[FloatArray, IntArray]:
         """Return the matrix (m, d) of some rows by the plan, and the numbers (m,) of the rows in it, counted from 0.
 
-        Rows without a label are left out, and rows with missing values that the plan does not fill.
-
-        Parameters
-        ----------
-        rows
-            A record batch, a table or a frame of any library with the columns ``used``.
-        gaps
-            Counts of missing values and new categories, to be increased by those of these rows.
+        Rows without a label are left out, and rows with missing values that the plan does not fill. ``rows`` is a frame
+        of any library, or a record batch, with the columns ``used``; ``gaps`` adds up what is missing or new.
         """
         gaps = Gaps() if gaps is None else gaps
         batch = as_arrow(rows)
@@ -309,23 +295,18 @@ class FeaturePlan:
             center, spread = self._centers_and_spreads
             matrix -= center
             matrix /= spread
-        for name in self.labels:
-            if name in arrays:
-                present &= read_labels(arrays[name], name, self.where)[1]
+        for name in arrays.keys() & self.labels:
+            present &= read_labels(arrays[name], name, self.where)[1]
 
     def _read_numbers(self, values: Any, column: ColumnPlan) -> FloatArray:
         """Return a planned column in its own units, with NaN for missing values."""
         values = without_dictionary(values)
-        if not (is_text(values.type) or is_number(values.type) or is_time(values.type)):
+        if not any(is_kind(values.type) for is_kind in (is_text, is_number, is_time)):
             raise TableError(f"column {column.name!r} contains {column.kind}s in the plan, but {values.type} here.")
         numbers, odd = read_column(values, column.reading, column.missing)
         if odd is not None:
-            raise CellError(
-                column.name,
-                odd,
-                f"column {column.name!r} contains {odd[:40]!r}, which is not a {column.kind}. Correct it, or pass "
-                f"`missing={{{column.name!r}: [{odd[:40]!r}]}}`.",
-            )
+            text = f"column {column.name!r} contains {odd[:40]!r}, which is not a {column.kind}. Correct it, or pass"
+            raise CellError(column.name, odd, f"{text} `missing={{{column.name!r}: [{odd[:40]!r}]}}`.")
         return numbers
 
     def _read_codes(self, values: Any, column: ColumnPlan, gaps: Gaps) -> tuple[IntArray, BoolArray]:
@@ -348,15 +329,8 @@ class FeaturePlan:
     def matrix(self, rows: Any) -> FloatArray:
         """Return the matrix (n, d) of some rows by the plan.
 
-        Parameters
-        ----------
-        rows
-            As in :meth:`prepare`, or a source for ``allegiance.io.open_table``.
-
-        Raises
-        ------
-        TableError
-            If a row has a missing value that the plan does not fill, or no label. :meth:`prepare` leaves them out.
+        ``rows`` is a frame, or a source for ``allegiance.io.open_table``. A row with a missing value that the plan does
+        not fill, or without a label, raises a ``TableError``; :meth:`prepare` leaves it out.
         """
         if isinstance(rows, (str, Table)) or hasattr(rows, "__fspath__"):
             rows = open_table(rows).read(list(self.used), typed=False)
@@ -702,20 +676,15 @@ def _category_sort_key(text: str) -> tuple[int, float, str]:
 
 def _is_id_name(name: str, *, strictly: bool = False) -> bool:
     """Return whether a column is named like an id: customerID, order_key; unless ``strictly`` also CLIENTNUM."""
-    strict = _is_counter_name(name) or _ID_NAME.search(name) is not None
-    return strict or (not strictly and _ASSIGNED_NAME.search(name) is not None)
-
-
-def _is_counter_name(name: str) -> bool:
-    """Return whether a column is named like a row counter, such as "Unnamed: 0", which is no feature."""
-    return _COUNTER_NAME.search(name) is not None
+    patterns = (_COUNTER_NAME, _ID_NAME) if strictly else (_COUNTER_NAME, _ID_NAME, _ASSIGNED_NAME)
+    return any(pattern.search(name) for pattern in patterns)
 
 
 def _is_identifier(profile: ColumnProfile, n_rows: int) -> bool:
     """Return whether whole numbers are no feature but identify rows: counted, or unique and named like an id."""
     if profile.kind != "number" or not profile.integer:
         return False
-    if _is_counter_name(profile.name):
+    if _COUNTER_NAME.search(profile.name):
         return profile.distinct_share > 0.5
     if profile.counting:
         # In a few rows, consecutive numbers may be a coincidence.
@@ -741,9 +710,9 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, requested: set[str],
             # A name says more than the number of a row, and a number more than a long text.
             lengths = pc.utf8_length(profile.sample.column(column.name)) if text else None
             kinds = (
-                _is_id_name(column.name, strictly=True) and (text or not _is_counter_name(column.name)),
+                _is_id_name(column.name, strictly=True) and (text or not _COUNTER_NAME.search(column.name)),
                 text and pc.max(lengths).as_py() <= _LONG_TEXT,
-                not text and not _is_counter_name(column.name),
+                not text and not _COUNTER_NAME.search(column.name),
                 not text,
             )
             candidates.append(([*kinds, True].index(True), place, column))

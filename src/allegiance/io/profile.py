@@ -69,13 +69,8 @@ _CODE_GAP, _MIN_ANSWERS = 5.0, 30
 #: Numbers that often mean missing.
 _NINES = re.compile(r"-?(9{2,}(\.9+)?|8{3,}|7{3,})")
 #: Dates that mean a missing date.
-_PLACEHOLDER_DATES = (
-    np.array(
-        ["0001-01-01", "1899-12-30", "1900-01-01", "1901-01-01", "1970-01-01", "2099-12-31", "9999-12-31"], "M8[D]"
-    )
-    .astype(np.int64)
-    .tolist()
-)
+_NO_DATES = ("0001-01-01", "1899-12-30", "1900-01-01", "1901-01-01", "1970-01-01", "2099-12-31", "9999-12-31")
+_NO_DAYS = np.array(_NO_DATES, "M8[D]").astype(np.int64).tolist()
 
 
 @dataclass
@@ -141,10 +136,7 @@ def profile_of(
     dayfirst: bool | None = None,
     check_rows: bool = False,
 ) -> Profile:
-    """Return the profile of record batches with this schema and unparsed text.
-
-    The result does not depend on batch boundaries. ``check_rows`` also finds rows that are not observations.
-    """
+    """Return the profile of record batches; ``check_rows`` also finds rows that are not observations."""
     most_values = min(_MAX_VALUES, max(_ALL_VALUES // len(schema), 51))
     columns = [ColumnReadings(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
     sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
@@ -180,11 +172,7 @@ def _add_batch(columns: list[ColumnReadings], batch: Any, first: int) -> None:
 
 
 def _read_plain(columns: Sequence[Any], first: int) -> Iterator[dict[str, _Numbers] | None]:
-    """Yield the numbers by reading of each text column, None unless all cells are plain numbers.
-
-    Plain numbers are finite, with a decimal point and no leading zeros. A decimal comma also fits texts without points,
-    or with grouping points.
-    """
+    """Yield the numbers by reading of each profiled text column, None unless :func:`_plain_numbers` reads all cells."""
     texts = pa.chunked_array(columns).combine_chunks() if len({values.type for values in columns}) == 1 else None
     points = None if texts is None else _plain_numbers(texts)
     if points is None:
@@ -192,6 +180,7 @@ def _read_plain(columns: Sequence[Any], first: int) -> Iterator[dict[str, _Numbe
         yield from (numbers for half in halves for numbers in _read_plain(half, first))
         yield from [None] * (len(columns) == 1)
         return
+    # A decimal comma also fits texts without points, or with grouping points.
     commas, pointed = points, _as_mask(pc.match_substring(texts, "."))
     if pointed.any():
         grouped = _as_mask(pc.match_substring_regex(texts, r"^[+-]?[1-9]\d{0,2}\.\d{3}$"))
@@ -227,27 +216,13 @@ def _confirm_sentinels(profiles: list[ColumnProfile], columns: list[ColumnReadin
 
 
 def _set_medians(profiles: Sequence[ColumnProfile], sample: Sample) -> None:
-    """Set the medians of numbers and dates, which come from the sample. Short columns are sorted together."""
-    columns = [one for one in profiles if one.kind in ("number", "date")]
-    size = max(1, _BLOCK_CELLS // max(sample.keys.size, 1))
-    for start in range(0, len(columns), size):
-        block = columns[start : start + size]
-        cells = [sample.column(one.name) for one in block]
-        is_alike = all(one.reading == "." and values.type == "string" for one, values in zip(block, cells, strict=True))
-        plain = _plain_numbers(pa.chunked_array(cells).combine_chunks()) if is_alike and len(block) > 1 else None
-        if plain is None:
-            rows = zip(cells, block, strict=True)
-            table = np.array([read_column(values, one.reading, one.missing)[0] for values, one in rows])
-        else:
-            table = np.array(
-                [with_gaps(row, one.missing) for row, one in zip(plain.reshape(len(block), -1), block, strict=True)]
-            )
-        table[np.isinf(table)] = np.nan
-        table.sort(axis=1)  # NaN comes last
-        n = np.isfinite(table).sum(axis=1)
-        low, high = (np.take_along_axis(table, half[:, None], 1)[:, 0] for half in (np.maximum(n - 1, 0) // 2, n // 2))
-        for one, count, median in zip(block, n.tolist(), ((low + high) / 2).tolist(), strict=True):
-            one.median, one.median_error = median, 0.0 if sample.share == 1.0 else float(0.98 / np.sqrt(max(count, 1)))
+    """Set the medians of profiled numbers and dates, which come from the sample."""
+    for one in profiles:
+        if one.kind in ("number", "date"):
+            numbers, _ = read_column(sample.column(one.name), one.reading, one.missing)
+            numbers = numbers[np.isfinite(numbers)]
+            one.median = float(np.median(numbers)) if numbers.size else np.nan
+            one.median_error = 0.0 if sample.share == 1.0 else float(0.98 / np.sqrt(max(numbers.size, 1)))
 
 
 class Sample:
@@ -261,7 +236,7 @@ class Sample:
         width = len(schema)
         self._most = min(max(_WHOLE_CELLS // width, _FINAL_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
         self._random = np.random.default_rng(0)
-        self.keys, self._batches = np.empty(0), list[Any]()
+        self._keys, self._batches = np.empty(0), list[Any]()
         self.share = 1.0
 
     def add(self, batch: Any) -> None:
@@ -273,22 +248,22 @@ class Sample:
         if self.share < 1.0:
             batch, keys = batch.filter(pa.array(keys < self.share)), keys[keys < self.share]
         self._batches.append(batch)
-        self.keys = np.append(self.keys, keys)
+        self._keys = np.append(self._keys, keys)
         self.thin(self._most)
         if len(self._batches) > _MAX_BATCHES:
             self._batches = pa.Table.from_batches(self._batches).combine_chunks().to_batches()
 
     def thin(self, most: int) -> None:
         """Halve the profile's sample until it has at most ``most`` rows and not too many bytes."""
-        while self.keys.size > most or (
-            self.keys.size > _MIN_ROWS and sum(batch.nbytes for batch in self._batches) > _SAMPLE_BYTES
+        while self._keys.size > most or (
+            self._keys.size > _MIN_ROWS and sum(batch.nbytes for batch in self._batches) > _SAMPLE_BYTES
         ):
             self.share /= 2
-            keep = self.keys < self.share
+            keep = self._keys < self.share
             ends = np.cumsum([batch.num_rows for batch in self._batches])
             for place, mask in enumerate(np.split(keep, ends[:-1])):  # one by one, to avoid a second copy
                 self._batches[place] = self._batches[place].filter(pa.array(mask))
-            self.keys = self.keys[keep]
+            self._keys = self._keys[keep]
 
     def column(self, name: str) -> Any:
         """Return the sampled values of a profiled column, as an Arrow array."""
@@ -298,9 +273,9 @@ class Sample:
     def rows(self, most: int, columns: Sequence[str]) -> Any:
         """Return columns of at most ``most`` rows of the profile's sample, those with the smallest keys."""
         table = pa.Table.from_batches(self._batches, schema=self._schema).select(columns)
-        if self.keys.size <= most:
+        if self._keys.size <= most:
             return table
-        return table.filter(pa.array(self.keys < np.partition(self.keys, most)[most]))
+        return table.filter(pa.array(self._keys < np.partition(self._keys, most)[most]))
 
 
 class _End(NamedTuple):
@@ -365,10 +340,7 @@ class _Moments(NamedTuple):
         )
 
     def repeated_ends(self, values: Mapping[str, int] | None) -> Iterator[_RepeatedEnd]:
-        """Yield the smallest and the largest number if they are whole and repeated.
-
-        ``values`` holds the distinct values, None if there are too many.
-        """
+        """Yield the smallest and the largest number if they are whole and repeated; ``values`` counts distinct ones."""
         if not self.n or (values is not None and len(values) < 3):
             return
         for end, far, sign in ((self.low, -self.high.value, 1.0), (self.high, self.low.value, -1.0)):
@@ -404,7 +376,7 @@ class _Moments(NamedTuple):
 
     def placeholder_date(self, values: Mapping[str, int] | None) -> Sentinel | None:
         """Return a repeated date, such as 1900-01-01, that is far from all others."""
-        dates = (end for end in self.repeated_ends(values) if end.value in _PLACEHOLDER_DATES and end.gap > 0.5)
+        dates = (end for end in self.repeated_ends(values) if end.value in _NO_DAYS and end.gap > 0.5)
         return next((Sentinel(end.value, end.n_rows, True) for end in dates), None)
 
 
@@ -421,21 +393,15 @@ def _numbers_of(table: FloatArray, first: int) -> list[_Numbers]:
     if not table.shape[1]:
         return [_Numbers(values, 0, _Moments()) for values in table]
     finite = np.isfinite(table)
-    is_full = bool(finite.all())
-    n, infinite = finite.sum(axis=1), np.zeros(len(table), dtype=int) if is_full else np.isinf(table).sum(axis=1)
-    filled = table if is_full else np.where(finite, table, 0.0)
+    n, infinite = finite.sum(axis=1), np.isinf(table).sum(axis=1)
+    filled, high = np.where(finite, table, 0.0), np.where(finite, -table, np.inf)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = filled.sum(axis=1) / np.maximum(n, 1)
-        deviations = filled - mean[:, None]
-        squares = ((deviations if is_full else np.where(finite, deviations, 0.0)) ** 2).sum(axis=1)
+        squares = (np.where(finite, filled - mean[:, None], 0.0) ** 2).sum(axis=1)
         counting = (np.diff(table, axis=1) == 1).all(axis=1)
-    high = -table if is_full else np.where(finite, -table, np.inf)
     facts = (
-        *(n, mean, squares),
-        _ends(table if is_full else np.where(finite, table, np.inf)),
-        _ends(high),
-        *(first + high.argmin(axis=1), (filled == np.floor(filled)).all(axis=1), counting, table[:, 0], table[:, -1]),
-        infinite,
+        *(n, mean, squares, _ends(np.where(finite, table, np.inf)), _ends(high), first + high.argmin(axis=1)),
+        *((filled == np.floor(filled)).all(axis=1), counting, table[:, 0], table[:, -1], infinite),
     )
     rows = zip(*(fact if isinstance(fact, list) else fact.tolist() for fact in facts), strict=True)
     gaps = (table.shape[1] - n - infinite).tolist()
@@ -539,12 +505,12 @@ class ColumnReadings:
     def _count_values(self, texts: Any) -> None:
         """Count distinct values while there are few."""
         if self.values is not None:
+            # Python counts few texts faster, and Arrow many.
             pairs = None if len(texts) <= _BLOCK_ROWS else pc.value_counts(texts)
             counts: Any = Counter(texts.to_pylist()) if pairs is None else pairs
             if len(counts) <= self._most_values:
-                self.values.update(
-                    counts if pairs is None else dict(zip(*(part.to_pylist() for part in pairs.flatten()), strict=True))
-                )
+                flat = counts if pairs is None else zip(*(part.to_pylist() for part in pairs.flatten()), strict=True)
+                self.values.update(dict(flat))
             if max(len(counts), len(self.values)) > self._most_values:
                 self.values = None
 
@@ -581,10 +547,8 @@ class ColumnReadings:
         """Add the numbers of each reading; drop readings with too many contradictions."""
         for one, other in (MARKS, ("dmy", "mdy")):
             if not self._ambiguous and {one, other} <= self.readings.keys() & numbers.keys():
-                first_values, other_values = numbers[one].values, numbers[other].values
-                self._ambiguous = first_values is not other_values and bool(
-                    ((first_values != other_values) & ~(np.isnan(first_values) & np.isnan(other_values))).any()
-                )
+                pair = numbers[one].values, numbers[other].values
+                self._ambiguous = pair[0] is not pair[1] and not np.array_equal(*pair, equal_nan=True)
         added: dict[tuple[int, int], _Stats | None] = {}
         keys = {name: (id(stats), id(numbers.get(name))) for name, stats in self.readings.items()}
         for name, key in keys.items():

@@ -186,11 +186,7 @@ def score_rows(
     verbose: Verbose = False,
     executor: Executor | None = None,
 ) -> StreamSummary:
-    """Score rows and write them; see :func:`score_stream`.
-
-    ``points`` are all rows with their result, if they are in memory. With ``skip_errors``, partitions that cannot be
-    read or scored are listed instead of raising.
-    """
+    """Score a stream of rows and write it; ``points`` are all rows with their result, if they are in memory."""
     started, table, fitted = time.perf_counter(), rows.table, score.fitted
     if output is not None and table.format in ("parquet", "arrow", "frame"):
         # Fail before the work if the output cannot store a column.

@@ -285,7 +285,7 @@ class Table:
         self.check_columns(missing)
         missing = {**missing} | {name: (*missing.get(name, ()), value) for name, (value, *_) in self._sentinels.items()}
         rows = limit_rows(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
-        batches = _regroup_rows(self._chunks(self.columns, rows, 0, first_pass=True), rows)
+        batches = _regroup_rows(self._chunks(self.columns, rows, first_pass=True), rows)
         rules = {name: self._rules[name] for name in ("decimal", "dayfirst")}
         return profile_of(batches, self._raw, missing=missing, check_rows=check_rows, **rules)
 
@@ -363,7 +363,7 @@ class Table:
             self.profile()  # finds the rows to leave out
         self.schema_of(names, typed=typed)
         rows = limit_rows(rows, len(names))
-        batches = _regroup_rows(_stop_at(self._chunks(names, rows, start), stop, start), rows)
+        batches = _regroup_rows(self._chunks(names, rows, start, stop), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
@@ -428,24 +428,30 @@ class Table:
         rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
         return f"Table({self.where!r}, {len(self.columns)} columns, {rows} rows)"
 
-    def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool = False) -> Iterator[pa.RecordBatch]:
-        """Yield all parts unparsed, with the columns of their folders, in chunks of any size."""
+    def _chunks(
+        self, columns: list[str], rows: int, start: int = 0, stop: int | None = None, first_pass: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all parts unparsed, with the columns of their folders, in chunks of any size."""
         schema = self.schema_of(columns, typed=False)
+        left = sys.maxsize if stop is None else stop - start
         for part in self._parts:
             if part.n_kept is not None and start >= part.n_kept:
                 start -= part.n_kept
                 continue
             own = [name for name in columns if name not in part.keys] or part.names[:1]
             for chunk in part.kept_chunks(own, start, rows, first_pass):
-                if chunk.schema.equals(schema, check_metadata=True):
-                    yield chunk
-                    continue
-                # For thousands of columns, a dictionary is faster than lookups in the batch.
-                arrays = dict(zip(chunk.schema.names, chunk.columns, strict=True))
-                for name, value in part.keys.items():
-                    arrays[name] = pa.repeat(pa.scalar(value, pa.string()), chunk.num_rows)
-                cast = [cast_column(arrays[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
-                yield pa.RecordBatch.from_arrays(cast, schema=schema)
+                batch = chunk.slice(0, left)
+                left -= batch.num_rows
+                if not batch.schema.equals(schema, check_metadata=True):
+                    # For thousands of columns, a dictionary is faster than lookups in the batch.
+                    arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    for name, value in part.keys.items():
+                        arrays[name] = pa.repeat(pa.scalar(value, pa.string()), batch.num_rows)
+                    cast = [cast_column(arrays[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
+                    batch = pa.RecordBatch.from_arrays(cast, schema=schema)
+                yield batch
+                if not left:
+                    return
             start = max(0, start - (part.n_kept or 0))
 
 
@@ -494,15 +500,6 @@ def _regroup_rows(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Re
                 count = 0
     if pieces:
         yield _merge_pieces(pieces)
-
-
-def _stop_at(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
-    """Yield the chunks of a table up to the row ``stop``; ``row`` is the first row."""
-    for chunk in chunks:
-        yield chunk if stop is None else chunk.slice(0, stop - row)
-        row += chunk.num_rows
-        if stop is not None and row >= stop:
-            return
 
 
 def _merge_pieces(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:

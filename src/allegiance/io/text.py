@@ -252,12 +252,9 @@ class TextFile(Part):
             self.findings.append(reading_finding(self.where, text))
 
     def _text_records(self) -> Iterator[tuple[int, int, list[str], list[str]]]:
-        """Yield the first and the last line of each row, its cells, and its lines; slow, but it knows where rows are.
-
-        The last row contains only a mark, unless a quotation mark is open.
-        """
+        """Yield first and last line, cells and text of each row. The last row is a mark, unless a quote is open."""
         codec = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
-        stream = io.BufferedReader(_Stream(self._open(), self.where, self.encoding))
+        stream: Any = _Stream(self._open(), self.where, self.encoding)
         lines = list[str]()
 
         def limited_lines() -> Iterator[str]:
@@ -340,7 +337,10 @@ class TextFile(Part):
             stream.close()
             left = weakref.ref(stream)
             del reader, stream
-            _wait_for_release(left)
+            # If pyarrow's threads released the stream while Python exits, the process would abort.
+            deadline = time.monotonic() + 0.5
+            while left() is not None and time.monotonic() < deadline:
+                time.sleep(0.0005)
         # Rows of one line each can only leave a quotation mark open in the last line.
         if first_pass and (open_at_the_end or lines > count + self._skip_lines + 1):
             self._diagnose(ragged=False)
@@ -382,13 +382,6 @@ class TextFile(Part):
             raise lost_rows(end + 1, "is not closed.") from error
 
 
-def _wait_for_release(stream: weakref.ref[_Stream]) -> None:
-    """Wait until pyarrow's threads release a text stream: a release while Python exits aborts the process."""
-    deadline = time.monotonic() + 0.5
-    while stream() is not None and time.monotonic() < deadline:
-        time.sleep(0.0005)
-
-
 class _Stream(io.RawIOBase):
     """A text stream that counts lines and rejects binary data."""
 
@@ -416,12 +409,6 @@ class _Stream(io.RawIOBase):
         self.lines += data.count(b"\n") or data.count(b"\r")
         self._tail = (self._tail + data[-_TAIL:])[-_TAIL:]
         return data
-
-    def readinto(self, buffer: Any) -> int:
-        """Read text into a buffer."""
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def close(self) -> None:
         """Close the text stream."""

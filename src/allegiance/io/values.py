@@ -129,10 +129,7 @@ def plain_values(column: Any) -> FloatArray:
 
 
 def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[FloatArray, str | None]:
-    """Return a column as numbers or days, missing values as NaN, and the first text that cannot be read.
-
-    ``reading`` is a decimal mark or a date order; ``missing`` holds additional words and numbers that mean missing.
-    """
+    """Return a column as numbers or days, missing values as NaN, and the first text that cannot be read."""
     column = without_dictionary(column)
     if not is_text(column.type):
         return with_gaps(as_numbers(column), missing), None
@@ -209,10 +206,7 @@ def _number_pattern(decimal: str) -> str:
 
 
 def read_numbers(texts: Any, decimal: str = ".") -> Any:
-    """Return texts such as "$1,452.74", "1.452,74 €", "26 %", "1.2M" and "(120)" as numbers, others as null.
-
-    26% is 0.26, 1.2M is 1,200,000, and an amount in parentheses is negative.
-    """
+    """Return texts such as "$1,452.74", "1.452,74 €", "26 %" (0.26), "1.2M" and "(120)" (-120) as numbers, or null."""
     texts = pc.utf8_trim_whitespace(texts.cast(pa.string()))
     parts = pc.extract_regex(texts, _number_pattern(decimal)).flatten()
     opened, sign, inner, whole, fraction, power, scale, close = parts
@@ -239,6 +233,7 @@ def read_numbers(texts: Any, decimal: str = ".") -> Any:
 
 _TIME = r"(?:[ T,]+(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}(?:\.\d{1,6})?))?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?)?"
 _PART = r"(?:[./\-]| |, |\. )"
+#: English and German names of months.
 _MONTHS = re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec")
 _OTHER_MONTHS = {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
 _PATTERNS = {
@@ -249,10 +244,7 @@ _PATTERNS = {
 
 
 def read_days(texts: Any, order: str) -> Any:
-    """Return dates as days since 1970-01-01, in UTC if they have a time zone, and other texts as null.
-
-    ``order`` is "iso", "ymd", "dmy" or "mdy". Month names may be English or German.
-    """
+    """Return dates as days since 1970-01-01, in UTC if they have a time zone, and other texts as null."""
     if order == "iso":
         for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
             with suppress(pa.ArrowInvalid):
