@@ -37,7 +37,7 @@ class FunctionClusterer(ClusterMixin, BaseEstimator):
         return f"the function {getattr(self.function, '__qualname__', repr(self.function))}"
 
     def fit(self, X: Any, y: Any = None) -> FunctionClusterer:
-        """Call the function."""
+        """Call the function that the user passed as a clusterer."""
         labels = np.asarray(self.function(X))
         if labels.shape != (X.shape[0],):
             raise ValueError(f"{self!r} must return one label for each of {X.shape[0]} rows, got {labels.shape}.")
@@ -85,7 +85,7 @@ def adapt(clusterer: Any, half: Any, rows: Any, share: float) -> Any:
 
 
 def is_pairwise(clusterer: Any) -> str | None:
-    """Return whether a clusterer takes a matrix (n, n) instead of rows: "distances", "similarities" or None."""
+    """Return by its parameters whether a clusterer takes a matrix of "distances" or "similarities" (n, n), or None."""
     parameters = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
     if "precomputed" not in [value for value in map(parameters.get, ("metric", "affinity")) if isinstance(value, str)]:
         return None
@@ -141,15 +141,17 @@ def _adapted_parameters(parameters: dict[str, Any], half: Any, rows: Any, share:
 
 
 def _is_count(parameter: Any) -> bool:
+    """Tell whether a parameter of a clusterer counts rows or clusters."""
     return isinstance(parameter, Integral) and not isinstance(parameter, bool)
 
 
 def _is_number(parameter: Any) -> bool:
+    """Tell whether a parameter of a clusterer is a number, such as a radius."""
     return isinstance(parameter, Real) and not isinstance(parameter, bool)
 
 
 def _radius_ratio(half: Any, rows: Any, count: int, share: float, parameters: dict[str, Any]) -> float:
-    """Return the ratio by which the radius of DBSCAN grows: of median distances to the ``count``-th neighbor.
+    """Return the factor that adapts the radius of DBSCAN: the ratio of median distances to the ``count``-th neighbor.
 
     If ``rows`` is itself a sample, the distance is extrapolated as a power of the number of rows.
     """

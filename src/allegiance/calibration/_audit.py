@@ -44,7 +44,7 @@ class AuditSample:
 
     @classmethod
     def of(cls, rows: Any) -> AuditSample:
-        """Return the rows of ``audit_sample`` unchanged, and other row numbers as the user's own list."""
+        """Return an audit sample unchanged, and other row numbers as the user's own list."""
         if isinstance(rows, AuditSample):
             return rows
         numbers = np.atleast_1d(np.asarray(rows))
@@ -53,7 +53,7 @@ class AuditSample:
         return cls(numbers.astype(np.int64), np.full(numbers.size, LISTED), None)
 
     def with_rows(self, rows: Any) -> AuditSample:
-        """Return the sample with additional rows chosen by the user."""
+        """Return the audit sample with additional rows chosen by the user."""
         more = np.setdiff1d(np.asarray(rows, dtype=np.int64), self.rows)
         origin = np.concatenate([self.origin, np.full(more.size, LISTED)])
         return AuditSample(np.concatenate([self.rows, more]), origin, self.seed)
@@ -74,18 +74,10 @@ class AuditSample:
 
 
 def audit_sample(ranking: FloatArray, n: int, *, random: float = 0.5, seed: Any = 0) -> AuditSample:
-    """Choose labels to review: a share of them at random, the remaining ones first in the review order.
+    """Choose labels to audit: a share of them at random, the remaining ones first in the review order.
 
-    Parameters
-    ----------
-    ranking
-        (n,) score of the review order, lowest first; NaN for points without a label.
-    n
-        Number of labels; all if there are fewer.
-    random
-        Share of them that is drawn at random.
-    seed
-        Seed of the random draw.
+    ``ranking`` (n,) is the score of the review order, lowest first, NaN for points without a label. ``n`` is the number
+    of labels, or all if there are fewer, and ``random`` the share that is drawn at random with the seed.
     """
     number, share = check_count(n, "n"), check_number(random, "random", low=0.0, closed=True)
     if share > 1.0:
@@ -146,7 +138,7 @@ class Audit:
     worst_clusters: tuple[Any, ...] = ()
 
     def sentence(self) -> str:
-        """Return the result as a sentence."""
+        """Return the audit as a sentence."""
         reviewed = [
             f"{number:,} {what}"
             for number, what in (
@@ -193,17 +185,10 @@ def audit(
 ) -> Audit:
     """Return the audit: how many labels are right, estimated from a review of some of them; ``result`` stays empty.
 
-    Parameters
-    ----------
-    rows
-        The result of :func:`audit_sample`, or row numbers chosen by the user, which are known but not
-        representative.
-    right
-        (m,) whether each label is right; or the right labels. None or NaN where there is no answer.
-    label, codes, ranking
-        (n,) labels, cluster numbers, and review scores of all points, NaN for noise.
-    classes
-        (k,) labels of the clusters.
+    ``rows`` is the result of :func:`audit_sample`, or row numbers chosen by the user, which are known but not
+    representative. ``right`` (m,) says whether each label is right, or contains the right labels; None or NaN where
+    there is no answer. ``label``, ``codes`` and ``ranking`` (n,) are the labels, cluster numbers and review scores of
+    all points, NaN for noise, and ``classes`` (k,) the labels of the clusters.
     """
     sample = AuditSample.of(rows)
     numbers, origin = sample.rows, np.asarray(sample.origin)

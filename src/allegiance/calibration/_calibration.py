@@ -85,11 +85,11 @@ class Calibration(Parameters):
         return replace(calibration, clusterer=as_clusterer(calibration.clusterer))
 
     def without_clusterer(self) -> Calibration:
-        """Return the same without the clusterer and the data of single rows, for saved files."""
+        """Return the calibration without the clusterer and the data of single rows, for saved files."""
         return replace(self, clusterer=None, groups=None, sample_weight=None)
 
     def check(self) -> None:
-        """Raise an error that names the invalid parameter."""
+        """Raise an error that names the invalid option of the calibration."""
         if self.n_resamples is not None and check_count(self.n_resamples, "n_resamples") < 2:
             raise ValueError("n_resamples must be at least 2, got 1: the interval needs several subsamples.")
         if self.rows_per_subsample is not None and check_count(self.rows_per_subsample, "rows_per_subsample") < 2:
@@ -104,6 +104,6 @@ class Calibration(Parameters):
         return self.rows_per_subsample or max(_ROWS_PER_CLUSTER * k, SUBSAMPLE_ROWS, density)
 
     def n_rows(self, k: int, n_features: int = 1) -> int:
-        """Return the size of the sample that subsamples are drawn from."""
+        """Return the size of the calibration sample, from which subsamples are drawn."""
         affordable = min(2 * _DENSITY_ROWS, MAX_ENTRIES // max(n_features, 1))
         return max(2 * self.max_rows(k), 0 if self.rows_per_subsample else affordable)

@@ -87,11 +87,8 @@ class Refit(NamedTuple):
         is_safe = all(type(step).__module__.partition(".")[0] in ("sklearn", "allegiance") for step in steps)
 
         def work(subsample: tuple[IntArray, int]) -> IntArray | str:
-            try:
-                with thread_pools().limit(limits=1, user_api="openmp"):  # holds only for the thread that sets it
-                    return self._labels(*subsample)
-            except _ClustererError as error:
-                return str(error)
+            with thread_pools().limit(limits=1, user_api="openmp"):  # holds only for the thread that sets it
+                return self._new_clusters(*subsample)
 
         clusterings = []
         with (
@@ -106,8 +103,8 @@ class Refit(NamedTuple):
                 advance(1)
         return clusterings
 
-    def _labels(self, inside: IntArray, seed: int) -> IntArray:
-        """Cluster the rows ``inside`` and return the new cluster (m,) of every row."""
+    def _new_clusters(self, inside: IntArray, seed: int) -> IntArray | str:
+        """Cluster the subsample ``inside`` and return the new cluster (m,) of every row, or why that failed."""
         pairwise = is_pairwise(self.clusterer)
         half = self.rows[np.ix_(inside, inside)] if pairwise else take(self.rows, inside)
         fitted = adapt(self.clusterer, half, self.rows, self.share)
@@ -115,14 +112,14 @@ class Refit(NamedTuple):
         fitted.set_params(**dict.fromkeys(seeds, seed))
         outside = np.setdiff1d(np.arange(self.rows.shape[0]), inside)
         try:
-            found = fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
+            raw = fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
             if outside.size and hasattr(fitted, "predict") and not pairwise:
-                found = np.concatenate([found, np.asarray(fitted.predict(take(self.rows, outside)))])
+                raw = np.concatenate([raw, np.asarray(fitted.predict(take(self.rows, outside)))])
         except Exception as error:
-            raise _ClustererError(f"{type(error).__name__}: {error}") from error
-        is_labeled = found >= 0 if found.dtype.kind in "iuf" else np.ones(found.size, dtype=bool)
-        codes = np.full(found.size, -1)
-        codes[is_labeled] = np.unique(found[is_labeled], return_inverse=True)[1]
+            return f"{type(error).__name__}: {error}"
+        is_labeled = raw >= 0 if raw.dtype.kind in "iuf" else np.ones(raw.size, dtype=bool)
+        codes = np.full(raw.size, -1)
+        codes[is_labeled] = np.unique(raw[is_labeled], return_inverse=True)[1]
         if outside.size and codes.size == inside.size:
             nearest = self._nearest_inside(fitted, half, inside, outside)
             codes = np.concatenate([codes, codes[nearest]])
@@ -147,10 +144,6 @@ class Refit(NamedTuple):
             block = block.toarray()
             block = np.where(block > 0, block, np.inf)
         return np.asarray(block.argmin(axis=1)).ravel()
-
-
-class _ClustererError(Exception):
-    """The clusterer failed on a subsample."""
 
 
 def fit_labels(clusterer: Any, rows: Any, weights: FloatArray | None = None) -> AnyArray:
@@ -180,7 +173,7 @@ class Extrapolation(NamedTuple):
 
     @classmethod
     def of(cls, size: int, m: int, total: int, is_density: bool) -> Extrapolation:
-        """Describe subsamples of ``size`` rows, drawn in pairs from both ends of ``m`` rows, a sample of ``total``."""
+        """Return the extrapolation from pairs of subsamples of ``size`` rows out of ``m``, a sample of ``total``."""
         share, odds = size / total, (m - size) / size
         between = 2.0 * (odds + odds**2) * total / m if 2 * size > m else 2.0 / share
         against_labels = 1.0 / share - 1.0
@@ -245,7 +238,7 @@ class Replication(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1.
+        """90% prediction interval for the replication in one independent sample; it may exceed 0 and 1.
 
         Labels of a cluster change together, clusters do not: the variance is that of a sum over clusters.
         """
@@ -255,7 +248,7 @@ class Replication(NamedTuple):
         return self.share - half, self.share + half
 
     def cluster_margins(self) -> FloatArray:
-        """Return the half-width (k,) of each cluster's 90% prediction interval."""
+        """Return the half-width (k,) of the interval of each cluster's replication."""
         variances = self.extrapolation.variances(self.cluster_shares, self.cluster_kept)
         return np.minimum(self._half_width(variances, self.cluster_rates, self.sizes), 1.0)
 
@@ -313,7 +306,7 @@ def replicate(
     keys: Keys | None = None,
     share: float | None = None,
 ) -> Replication:
-    """Cluster subsamples of rows (m, d) and match the new clusters to the labels: codes (m,), -1 for noise.
+    """Measure replication: cluster subsamples of rows (m, d), and match them to the labels, codes (m,), -1 for noise.
 
     Subsamples depend on the contents of the rows, not on their order, and contain all rows of a group or none. The rows
     may be a sample of ``n_total``; ``keys`` are those of :func:`row_keys`, ``weights`` the ``sample_weight`` of fits.

@@ -178,6 +178,7 @@ def refit_known(
 
 
 def _is_random(clusterer: Any) -> bool:
+    """Tell whether runs of a stand-in or known clusterer may differ, so that one need not find the labels."""
     return any(name.endswith("random_state") for name in clusterer.get_params())
 
 
@@ -228,13 +229,15 @@ class _Search:
 
     def density_stages(self) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels with noise."""
+        from sklearn.preprocessing import StandardScaler
+
         if is_sparse(self.few):
             yield self._hdbscan()
             return
         yield chain(self._hdbscan(), self._dbscan("DBSCAN", self.few))
         if self.is_uneven:
-            standardized = self._dbscan("DBSCAN on standardized columns", self.standardized)
-            yield chain(self._hdbscan(plain=False), standardized)
+            standardized = StandardScaler().fit_transform(self.few)
+            yield chain(self._hdbscan(plain=False), self._dbscan("DBSCAN on standardized columns", standardized))
         yield self._hdbscan("leaf")
 
     def _spaces(self, name: str, clusterer: Any) -> Iterator[tuple[str, Any]]:
@@ -253,13 +256,6 @@ class _Search:
             return False
         deviations = self.few.std(axis=0)
         return not np.allclose(deviations, deviations[0])
-
-    @cached_property
-    def standardized(self) -> FloatArray:
-        """The judged rows (m, d) with standardized columns."""
-        from sklearn.preprocessing import StandardScaler
-
-        return np.asarray(StandardScaler().fit_transform(self.few))
 
     @property
     def _steps(self) -> dict[str, int]:
@@ -347,20 +343,20 @@ class _Search:
         from sklearn.cluster import HDBSCAN
         from sklearn.metrics import adjusted_rand_score
 
-        def candidate(size: int) -> tuple[str, Any]:
+        def hdbscan(size: int) -> tuple[str, Any]:
             title = f"HDBSCAN (min_cluster_size={size}{', leaf' if method == 'leaf' else ''})"
             clusterer = HDBSCAN(size, cluster_selection_method=method, copy=True)
             return list(self._spaces(title, clusterer))[0 if plain else -1]
 
-        def index(size: int) -> float:
-            return float(adjusted_rand_score(self.own, self.labels(candidate(size)[1])))
+        def rand_index(size: int) -> float:
+            return float(adjusted_rand_score(self.own, self.labels(hdbscan(size)[1])))
 
-        lowest, size, highest = _best_counts(index, self._smallest)
-        yield _Candidate(*candidate(size), also=_range("min_cluster_size", lowest, highest))
+        size, also = _best_count("min_cluster_size", rand_index, self._smallest)
+        yield _Candidate(*hdbscan(size), also=also)
 
     @cached_property
     def _smallest(self) -> int:
-        """Members of the smallest cluster in all rows, which no ``min_cluster_size`` exceeds."""
+        """Members of the smallest cluster, which no ``min_cluster_size`` of a stand-in exceeds."""
         members = np.bincount(self.codes[self.codes >= 0])
         return int(members[members > 0].min() * self.n_total / self.codes.size)
 
@@ -378,7 +374,7 @@ class _Search:
             return
         distances, radius = self._distances(rows), dict[int, float]()
 
-        def separation(count: int) -> float:
+        def noise_separation(count: int) -> float:
             core = np.partition(distances, count - 1, axis=1)[:, count - 1]
             thresholds = np.maximum(distances, core).min(axis=1)
             order = np.argsort(thresholds, kind="stable")
@@ -387,13 +383,13 @@ class _Search:
             radius[count] = float(thresholds[order[at : at + 2]].mean())
             return -float(errors[at])
 
-        lowest, count, highest = _best_counts(separation, self._smallest)
+        count, also = _best_count("min_samples", noise_separation, self._smallest)
         clusterer = DBSCAN(radius[count], min_samples=count)
         labels = clusterer.fit_predict(rows)
         if rows is not self.few:
             clusterer = make_pipeline(StandardScaler(), clusterer)
         name = f"{name} (eps={radius[count]:.3g}, min_samples={count})"
-        yield _Candidate(name, clusterer, labels, also=_range("min_samples", lowest, highest))
+        yield _Candidate(name, clusterer, labels, also=also)
 
     def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
         """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""
@@ -442,8 +438,8 @@ def _as_floats(rows: Any) -> Any:
     return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
 
 
-def _best_counts(score: Callable[[int], float], largest: int) -> tuple[int, int, int]:
-    """Return the smallest, the middle and the largest count of highest score, between 2 and ``largest``.
+def _best_count(name: str, score: Callable[[int], float], largest: int) -> tuple[int, str]:
+    """Return the middle of the counts from 2 to ``largest`` of highest score, and their range as text, if it is one.
 
     Counts are doubled first, and then bisected at both ends of the best ones.
     """
@@ -457,12 +453,8 @@ def _best_counts(score: Callable[[int], float], largest: int) -> tuple[int, int,
         first, last = tried.index(best[0]), tried.index(best[-1])
         counts = {sum(tried[at : at + 2]) // 2 for at in (max(first - 1, 0), last) if at + 1 < len(tried)}
         counts -= scores.keys()
-    return best[0], min(best, key=lambda count: abs(np.log(count**2 / (best[0] * best[-1])))), best[-1]
-
-
-def _range(name: str, lowest: int, highest: int) -> str:
-    """Return a range of settings as text; empty for a single one."""
-    return f"{name} from {lowest} to {highest}" if lowest < highest else ""
+    middle = min(best, key=lambda count: abs(np.log(count**2 / (best[0] * best[-1]))))
+    return middle, f"{name} from {best[0]} to {best[-1]}" if len(best) > 1 else ""
 
 
 def _cut(tree: FloatArray, k: int) -> IntArray:
@@ -482,7 +474,7 @@ def _means(rows: Rows, codes: IntArray) -> FloatArray:
 
 
 def _precisions(residuals: FloatArray, place: IntArray, sizes: IntArray, kind: str, reg: float) -> FloatArray:
-    """Return the inverse covariances of the clusters in scikit-learn's shapes."""
+    """Return the inverse covariances of the clusters, from which a mixture starts, in scikit-learn's shapes."""
     d, k = residuals.shape[1], sizes.size
     if kind == "tied":
         tied: FloatArray = np.linalg.inv(residuals.T @ residuals / len(residuals) + reg * np.eye(d)).astype(np.float64)

@@ -98,16 +98,16 @@ class TrustMap:
         return np.where(inner, expit(logit + by_cluster[codes]) * fading, np.nan)
 
     def interval(self, share: float) -> tuple[float, float]:
-        """Return the 90% prediction interval around a replication rate."""
+        """Return the 90% interval that the trust map gives a replication rate."""
         return max(0.0, share - float(self.margins[0])), min(1.0, share + float(self.margins[1]))
 
     def cluster_intervals(self, shares: FloatArray) -> FloatArray:
-        """Return the 90% prediction interval (k, 2) of the replication (k,) of each cluster."""
+        """Return the 90% intervals (k, 2) that the trust map gives the replication (k,) of each cluster."""
         return np.clip(np.column_stack([shares - self.cluster_margins, shares + self.cluster_margins]), 0.0, 1.0)
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences that a reader needs before relying on trust."""
+        """Sentences on what may be wrong with the trust map."""
         sentences = [] if self.warning is None else [self.warning]
         if self.null_replication is not None:
             sentences.append(
@@ -209,13 +209,13 @@ def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntAr
         parts["intercept"] + parts["slopes"] @ np.array([own[inner], closeness[inner]]) + parts["effects"][codes[inner]]
     )
 
-    def excess(shift: float) -> float:
+    def excess_trust(shift: float) -> float:
         return float(expit(logit + shift).mean()) - share
 
     # If points lie far outside all others, no shift may be large enough.
-    if excess(-_CERTAIN) >= 0.0:
+    if excess_trust(-_CERTAIN) >= 0.0:
         return -_CERTAIN
-    return _CERTAIN if excess(_CERTAIN) <= 0.0 else float(brentq(excess, -_CERTAIN, _CERTAIN))
+    return _CERTAIN if excess_trust(_CERTAIN) <= 0.0 else float(brentq(excess_trust, -_CERTAIN, _CERTAIN))
 
 
 def _fit_parameters(
