@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
-from allegiance.cli._app import program
+from allegiance.cli._program import program
 
 from ._common import Attack, Tally
 

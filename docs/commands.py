@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from allegiance.cli._app import program
+from allegiance.cli._program import program
 
 
 def write_commands(path: Path) -> None:

@@ -1,7 +1,5 @@
 """The memory that a script takes, in a process of its own: only the peak of a whole process counts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

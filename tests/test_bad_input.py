@@ -1,7 +1,5 @@
 """Bad input: always a ValueError or TypeError that names the argument, and never a half-fitted estimator."""
 
-from __future__ import annotations
-
 from types import ModuleType, SimpleNamespace
 from typing import Any
 

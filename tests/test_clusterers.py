@@ -9,35 +9,12 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance.clusterers import BregmanKMeans
-from allegiance.influence import KL, Bregman, ItakuraSaito, Within
+from allegiance.influence import KL, Bregman, Within
 from reference.divergences import DIVERGENCES
-from scenes import QUARTIC
 
 SQUARES = Bregman(lambda Y: (Y * Y).sum(axis=1), lambda Y: 2 * Y, lambda G: G / 2)
-
-
-def needs_positive_data(model):
-    """Name the checks that standardise their data whatever the tags say."""
-    if not model.__sklearn_tags__().input_tags.positive_only:
-        return {}
-    return {"check_clustering": "its data are negative, which the divergence cannot take"}
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        BregmanKMeans(3, influence=QUARTIC, n_init=1, random_state=0),
-        BregmanKMeans(3, influence=KL(smoothing=1.0), n_init=1, random_state=0),
-        BregmanKMeans(3, influence=ItakuraSaito(smoothing=1.0), n_init=1, random_state=0),
-    ],
-    expected_failed_checks=needs_positive_data,
-)
-def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 def topics(rng, n=300, k=4, d=20, length=200):

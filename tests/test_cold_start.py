@@ -1,7 +1,5 @@
 """What is paid on import and on the first call: each test looks at a fresh process."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

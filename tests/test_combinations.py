@@ -46,21 +46,16 @@ KINDS = {
 }
 
 
-def limited(name):
-    """The engine of this name, with few samples if it takes them."""
-    cls = ENGINES[name]
-    return cls(max_samples=20_000) if "max_samples" in {field.name for field in fields(cls)} else cls()
-
-
 def outcome(influence, domain, engine, weights):
     """Score with one combination; return whether it was served, after checking that the answer or the error is sane."""
     data = rbf_kernel(X) if influence == "precomputed" else X
-    where = WITH_PARAMETERS.get(domain, domain)
+    where, cls = WITH_PARAMETERS.get(domain, domain), ENGINES[engine]
+    limited = cls(max_samples=20_000) if "max_samples" in {field.name for field in fields(cls)} else cls()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
             result = affinity(
-                data, LABELS, influence=KINDS[influence], domain=where, engine=limited(engine), eps=0.2, weights=weights
+                data, LABELS, influence=KINDS[influence], domain=where, engine=limited, eps=0.2, weights=weights
             )
         except ValueError as error:
             if not any(word in str(error) for word in ("engine=", "domain=")):

@@ -1,7 +1,5 @@
 """Drivers: column shares, the rule, and the flags, for every kind of data."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

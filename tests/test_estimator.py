@@ -1,10 +1,8 @@
 """AffinityScorer among its neighbours: scikit-learn, frames, pickles, threads, processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -54,7 +52,7 @@ class Recorder(ClusterMixin, BaseEstimator):
     def __init__(self, inner: Any) -> None:
         self.inner = inner
 
-    def fit(self, X: Any, y: Any = None) -> Recorder:
+    def fit(self, X: Any, y: Any = None) -> Self:
         self.seen_ = X
         self.inner_ = clone(self.inner).fit(X)
         self.labels_ = self.inner_.labels_

@@ -1,7 +1,5 @@
 """The code of docs/extending.md, registered from outside the package and used in every way a user would."""
 
-from __future__ import annotations
-
 import importlib
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Calls that random attacks found to fail, each in its smallest form."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Inputs that break careless arithmetic: rows still sum to 1, nothing is NaN, and scale and place do not matter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -48,28 +46,17 @@ def turns(n: int, k: int) -> np.ndarray:
     return np.arange(n) % k
 
 
-def ring(k: int) -> np.ndarray:
-    """Return k centres on a circle."""
-    angle = 2 * np.pi * np.arange(k) / k
-    return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-def with_constant_columns() -> np.ndarray:
-    X = cloud(d=5)
-    X[:, 1], X[:, 3] = 7.0, 0.0
-    return X
-
-
 def with_an_outlier() -> np.ndarray:
     X = cloud(d=2)
     X[5] = [1e8, -1e8]
     return X
 
 
+OCTAGON = [[np.cos(angle), np.sin(angle)] for angle in np.arange(8) * np.pi / 4]
 FAR = np.array([[1e69, 0, 0], [-1e69, 1e69, 1e-300], [0, 0, 1e50], [1e9, 1e60, 1.0]])
 
 SCENES: dict[str, Callable[[], Hostile]] = {
-    "constant columns": lambda: Hostile(with_constant_columns(), turns(24, 3)),
+    "constant columns": lambda: Hostile(cloud(d=5) * [1, 0, 1, 0, 1] + [0, 7, 0, 0, 0], turns(24, 3)),
     "all columns constant but one": lambda: Hostile(cloud() * [0, 1, 0] + 5.0, turns(24, 3)),
     "centres that differ in one column": lambda: Hostile(cloud(), centers=[[0, 0, 0], [0, 1, 0], [0, 3, 0]]),
     "all points equal": lambda: Hostile(np.full((24, 3), 2.5), turns(24, 3), queries=cloud()),
@@ -81,7 +68,7 @@ SCENES: dict[str, Callable[[], Hostile]] = {
     "centres 1e-12 apart": lambda: Hostile(cloud(), centers=[[0, 0, 0], [1e-12, 0, 0], [1, 1, 1], [1, 1, 1 + 1e-12]]),
     "centres one rounding apart": lambda: Hostile(cloud(d=2), centers=[[1, 1], [1 + 2**-52, 1], [2, 0]]),
     "centres on a line": lambda: Hostile(cloud(d=2), centers=[[0, 0], [1, 1], [2, 2], [3, 3], [7, 7]]),
-    "centres on a circle": lambda: Hostile(cloud(d=2), centers=ring(8), queries=np.zeros((1, 2))),
+    "centres on a circle": lambda: Hostile(cloud(d=2), centers=OCTAGON, queries=np.zeros((1, 2))),
     "centres on a grid": lambda: Hostile(
         cloud(d=2), centers=[[i, j] for i in range(4) for j in range(4)], queries=[[0.5, 0.5], [1, 0.5], [1.5, 1.5]]
     ),

@@ -1,7 +1,5 @@
 """Who imports whom: folders keep their private modules, and heavy libraries have one home each."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -90,15 +90,12 @@ def test_the_median_of_many_rows_comes_from_a_sample_and_of_copies_from_the_othe
     assert lift_bandwidth(copies, "euclidean") == 3.0
 
 
-def partitions(draw, n):
-    return np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
-
-
 @st.composite
 def points_and_partitions(draw):
     n = draw(st.integers(2, 12))
     grid = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=n, max_size=n, unique=True))
-    return np.array(grid, dtype=float), *(partitions(draw, n) for _ in range(3))
+    partitions = (draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(3))
+    return np.array(grid, dtype=float), *map(np.array, partitions)
 
 
 def same_partition(a, b):

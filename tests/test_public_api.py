@@ -1,7 +1,5 @@
 """The public names, their docstrings and their defaults."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import importlib.metadata

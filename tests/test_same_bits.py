@@ -1,7 +1,5 @@
 """The same bits whatever the threads, chunks, order of rows, processes, pickles and clones."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Memory: nothing is made dense, doubled, or compared pair by pair as a whole."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from functools import partial

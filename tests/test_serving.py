@@ -1,7 +1,5 @@
 """The service of docs/how-to/behind-an-api.md: many threads and forked workers get the answers of one caller."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -46,17 +44,14 @@ def test_prepared_models_and_many_threads_change_no_score(model, scorer, rows):
     np.testing.assert_array_equal(actual, expected.trust[:60])
 
 
-def _score_in_child(scorer, rows, results):
-    results.put(scorer.affinity(rows).trust.tolist())
-
-
 @pytest.mark.slow
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_forked_workers_score_with_a_model_that_was_loaded_before(scorer, rows):
     context = multiprocessing.get_context("fork")
     results = context.Queue()
-    workers = [context.Process(target=_score_in_child, args=(scorer, rows[:40], results)) for _ in range(2)]
+    score = lambda: results.put(scorer.affinity(rows[:40]).trust.tolist())  # noqa: E731
+    workers = [context.Process(target=score) for _ in range(2)]
     for worker in workers:
         worker.start()
     actual = [results.get(timeout=60) for _ in workers]

@@ -1,7 +1,5 @@
 """What type checkers say about calls of the package."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -32,7 +32,8 @@ from allegiance.calibration import RowSample
 from allegiance.fitting import NOISE, Fitted
 from allegiance.influence import Kernel
 from allegiance.notebook import Card, CardMixin, count
-from allegiance.results import ATYPICAL, AffinityResult, FrameLike, count_by_cluster, distance_and_closeness
+from allegiance.results import ATYPICAL, AffinityResult, FrameLike, count_by_cluster
+from allegiance.typicality import distance_and_closeness
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer

@@ -62,6 +62,12 @@ def markup(root: Element) -> str:
     return tostring(root, encoding="unicode", method="html")
 
 
+def page_frame(height: int, title: str, **settings: object) -> str:
+    """Return a frame with a page for a notebook, by ``src`` or ``srcdoc``, as HTML."""
+    style = {"width": "100%", "height": height, "style": "border: 0; background: white"}
+    return markup(element("iframe", **settings, title=title, **style))
+
+
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
     """Return the lines of a card's table; columns are right-aligned except those named in ``left``."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]

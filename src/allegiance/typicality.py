@@ -1,4 +1,4 @@
-"""Typicality: a conformal p-value from the distances of a cluster's members, which can be collected in pieces."""
+"""Typicality: a conformal p-value from the distances of a cluster's members; and distances from representatives."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from allegiance._core.parallel import for_row_blocks, slices
+from allegiance._core.parameters import Lazy
 from allegiance._core.stored import Array, Starts, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray
+from allegiance.influence import Diagram, Located
 
 #: Most members of a cluster whose distances are kept: p-values have steps of 0.001.
 MAX_MEMBERS = 1024
+#: Rows whose distances are computed at a time: few enough to stay in the cache of a core.
+_ROWS = 8192
 Keys = NDArray[np.uint64]
 
 
@@ -108,3 +113,32 @@ class MemberDistances:
                     as_far = np.minimum(as_far, np.where(away > end, rank * (end / np.maximum(away, end)) ** 2, np.inf))
             result[points] = as_far / (1 + nearer[-1])
         return result
+
+
+def distance_and_closeness(
+    diagram: Diagram, located: Located, codes: AnyArray, threads: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the distance (n,) of points from the representative of their cluster (n,), and their closeness (n,) to it.
+
+    For noise, -1, the distance is that from the nearest one, and closeness 0. Distances include the part outside the
+    span of the representatives. For a Bregman divergence the distance is its square root.
+    """
+    n = codes.shape[0]
+    distance, closeness = np.empty(n), np.empty(n)
+    residual = located.residual
+
+    def measure_block(rows: slice) -> None:
+        for part in slices(rows, _ROWS):
+            some = Located(located.position[part], Lazy.known(residual[part]))
+            own, other = diagram.own_and_other(some, codes[part])
+            distance[part] = own
+            larger = np.maximum(own, other)
+            # 0 where both are 0, or too large to compare.
+            gap = np.divide(other - own, larger, out=np.zeros_like(own), where=(larger > 0) & np.isfinite(larger))
+            # A single cluster has no other one to be close to.
+            gap[np.isinf(other) & np.isfinite(own)] = 1.0
+            closeness[part] = np.where(codes[part] < 0, 0.0, (1.0 + gap) / 2.0)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        for_row_blocks(measure_block, n, threads)
+    return distance, closeness

@@ -1,7 +1,5 @@
 """Parameter objects and their registries: what scikit-learn, pickles, saved files and users expect of them."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import fields

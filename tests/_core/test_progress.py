@@ -1,7 +1,5 @@
 """Progress: what is shown on a terminal, in a log, and to a callback."""
 
-from __future__ import annotations
-
 import io
 import sys
 from types import SimpleNamespace

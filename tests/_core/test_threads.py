@@ -1,7 +1,5 @@
 """Rows in blocks on threads: all of them once, and errors reach the caller."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -20,7 +20,6 @@ from allegiance._kernels.walking import walk_cells
 from allegiance.engines import binomial_errors
 from allegiance.engines._tessellation import SingleFunctions
 from reference import kernels as twin
-from reference.volumes import polytope_volume
 
 
 @pytest.mark.parametrize("m", [2, 64, 66, 5000])
@@ -241,21 +240,6 @@ def test_weighted_shares_of_equal_weights_are_those_of_plain_counting(rng):
     np.testing.assert_allclose(errors, binomial_errors(counts, counts.sum(axis=1)), rtol=1e-12)
     np.testing.assert_array_equal(totals, counts.sum(axis=1))
     np.testing.assert_array_equal(worst, errors.max(axis=1))
-
-
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
-def test_simplex_share_against_volumes(rng, r):
-    """The recursion against the volume of the unit simplex cut by a half-space, from Qhull."""
-    walls = np.vstack([-np.eye(r), np.ones((1, r)) / np.sqrt(r)])
-    offsets = np.append(np.zeros(r), 1 / np.sqrt(r))
-    whole = polytope_volume(walls, offsets)
-    corners = np.vstack([np.zeros(r), np.eye(r)])
-    for _ in range(20):
-        slope, constant = rng.normal(size=r), rng.normal() / 3
-        values = constant + corners @ slope
-        norm = np.linalg.norm(slope)
-        part = polytope_volume(np.vstack([walls, slope / norm]), np.append(offsets, -constant / norm))
-        assert twin.simplex_share(values) == pytest.approx(part / whole, abs=1e-9)
 
 
 @pytest.mark.parametrize("from_home", [False, True])

@@ -1,7 +1,5 @@
 """k-means on a sample of stable and unstable points."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparing clusterings, and a consensus with those it was made of: known answers, and tables made the long way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

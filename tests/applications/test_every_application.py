@@ -1,15 +1,14 @@
-"""What holds for all applications: scikit-learn's contract, bad input that is named, data in single precision."""
+"""What holds for all applications: bad input that is named, data in single precision."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance import (
     ActiveKMeans,
@@ -27,25 +26,6 @@ ESTIMATORS = [ActiveKMeans, IncrementalKMeans, ConsensusClustering]
 X, LABELS = make_blobs(300, 6, centers=4, cluster_std=0.7, random_state=3)
 SINGLE = X.astype(np.float32)
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.__name__)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        ActiveKMeans(3, n_init=2, random_state=0),
-        ActiveKMeans(3, sample_size=0.9, stable_fraction=1.0, random_state=0),
-        IncrementalKMeans(3, random_state=0),
-        IncrementalKMeans(3, init_size=3, max_pending=5, random_state=0),
-        ConsensusClustering(n_clusters=3, random_state=0),
-        ConsensusClustering(n_clusters=3, method="hac", kernel="laplacian", random_state=0),
-        ConsensusClustering(n_clusters=3, kernel=Kernel("rbf", approximation="fourier"), random_state=0),
-        ConsensusClustering([KMeans(2, n_init=1, random_state=0), AgglomerativeClustering(3)], 2, random_state=0),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:stable_fraction:UserWarning", "ignore:only . of n_clusters")
-def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 def bad(name, *values, kind=ValueError, says=None):

@@ -1,7 +1,5 @@
 """k-means on a stream in which doubtful points wait."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

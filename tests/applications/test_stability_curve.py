@@ -1,7 +1,5 @@
 """The stability curve: its numbers the long way, its suggestion on data whose clusters are known or absent."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

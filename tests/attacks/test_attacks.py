@@ -1,7 +1,5 @@
 """A short form of every attack, and whether the attacks would notice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -10,11 +10,6 @@ from allegiance import trust
 from allegiance.calibration import AuditSample, audit, audit_sample, wilson
 
 
-def wilson_by_hand(share, m, z=1.959964):
-    """The two roots of (share - p)² = z² p (1 - p) / m."""
-    return tuple(np.sort(np.roots([1 + z * z / m, -(2 * share + z * z / m), share * share])))
-
-
 @pytest.fixture(scope="module")
 def scene():
     X, y = make_blobs(600, centers=[[0, 0], [3, 0], [0, 3]], cluster_std=1.0, random_state=0)
@@ -113,7 +108,10 @@ class TestShareRight:
         y, classes = np.arange(m) % 5 > 0, np.array([0])
         flat = audit(sample, y, label=zeros, codes=zeros, classes=classes, ranking=np.full(n, 0.7))
         assert flat.share_right == pytest.approx(0.8)
-        assert flat.interval == pytest.approx(wilson_by_hand(0.8, m * (n - 1) / (n - m)), abs=1e-4)
+        # Wilson's interval: the two roots of (share - p)² = z² p (1 - p) / size.
+        z, size = 1.959964, m * (n - 1) / (n - m)
+        roots = np.roots([1 + z * z / size, -(2 * 0.8 + z * z / size), 0.8**2])
+        assert flat.interval == pytest.approx(tuple(np.sort(roots)), abs=1e-4)
 
 
 class TestAnswers:

@@ -1,14 +1,12 @@
 """How the tests call the command: in this process, and as a user does."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from allegiance.cli._app import program
+from allegiance.cli._program import program
 
 #: The command that was installed with the package.
 INSTALLED = Path(sys.executable).with_name("allegiance")

@@ -1,7 +1,5 @@
 """Tables that many tests use."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """``allegiance compare``, ``curve`` and ``review``."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

@@ -1,7 +1,5 @@
 """Models on the command line: saved, shown, compiled, used for later files, and compared with them."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

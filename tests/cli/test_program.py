@@ -1,7 +1,5 @@
 """How the command behaves as a program: help, exit codes, errors, logs, signals, what it imports."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -17,7 +15,7 @@ from click.testing import CliRunner
 
 from allegiance import __version__
 from allegiance._core.stored import json_value
-from allegiance.cli._app import program
+from allegiance.cli._program import program
 from allegiance.influence import INFLUENCES
 from cli.command import INSTALLED, call, start
 
@@ -203,7 +201,7 @@ def test_logs_off_a_terminal(flowers, tmp_path, monkeypatch):
     assert "planned 2 features of" in steps[1]
     assert "fitting clusters and trust to 60 rows" in steps[2]
     assert call(*words, tmp_path / "c.csv", "-q").stderr == ""
-    monkeypatch.setattr("allegiance.cli._app._PAUSE", 0.0)
+    monkeypatch.setattr("allegiance.cli._messages._PAUSE", 0.0)
     assert "60 of 60 rows" in call(*words, tmp_path / "d.csv", "--stream").stderr
     error = json.loads(call("score", "no.csv", "--clusters", 2, "--log-format", "json", code=1).stderr.splitlines()[-1])
     assert (error["event"], error["text"]) == ("error", "no.csv does not exist.")

@@ -1,7 +1,5 @@
 """``allegiance score``, ``check`` and ``audit`` in memory: the numbers of the library, in the columns of the file."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``allegiance score`` in batches: the output of a run in memory, in one file or one per partition."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

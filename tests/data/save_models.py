@@ -1,7 +1,5 @@
 """Save the models that later releases must load: ``python tests/data/save_models.py``, once for each release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

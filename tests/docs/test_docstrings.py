@@ -1,7 +1,5 @@
 """Types and defaults on the pages of the reference."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Printed output on pages is compared with what the code prints."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

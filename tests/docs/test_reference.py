@@ -1,7 +1,5 @@
 """The reference lists every public name, and every name in it exists."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

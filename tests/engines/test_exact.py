@@ -38,15 +38,6 @@ def test_sibson_identity(rng, r, k):
     assert (result.frame(details=True)["engine"] == "exact").all()
 
 
-@pytest.mark.parametrize("r", [1, 2, 3, 4])
-def test_a_site_belongs_to_itself(rng, r):
-    centers = rng.normal(size=(6, r))
-    result = euclidean(centers, centers=centers, engine="exact")
-    np.testing.assert_array_equal(result.affinity, np.eye(6))
-    near = euclidean(centers + 1e-9, centers=centers, engine="exact")
-    np.testing.assert_allclose(near.affinity, np.eye(6), atol=1e-7)
-
-
 @pytest.mark.parametrize(
     "wobble", [0.0, 1e-13, *(pytest.param(wobble, marks=pytest.mark.slow) for wobble in (1e-9, 1e-5))]
 )

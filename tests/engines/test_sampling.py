@@ -1,7 +1,5 @@
 """Shared samples and hit-and-run against exact volumes, the closed form, plain rejection and each other."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Fitting: sums that do not depend on chunks or order, weights, pipelines, and fits that fail."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """Messages about data that cannot be used: they name the column, and what to do."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Labels of every kind: their order, their noise, their rows, and what cannot be a label."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pipelines: influence is measured where the clusterer works, and new points come there the same way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

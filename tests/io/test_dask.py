@@ -1,7 +1,5 @@
 """Dask collections: lazy, partition by partition, with the numbers that NumPy gives."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Files are written whole or not at all, whoever else writes them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

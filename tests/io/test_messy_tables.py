@@ -1,7 +1,5 @@
 """Tables as people have them: each becomes features without an option, or is refused with one clear sentence."""
 
-from __future__ import annotations
-
 import gzip
 from datetime import date
 

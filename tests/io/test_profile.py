@@ -1,7 +1,5 @@
 """Numbers and dates as people write them, and what stands for a missing one."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small versions of public tables, with what a careful analyst expects of each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Saved models: the same scores to the last bit, or a clear refusal, also of files that were made to do harm."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

@@ -1,7 +1,5 @@
 """Writing: every format, nothing half, nothing overwritten."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """Streams: the same as in memory, and the same output however often a run was interrupted."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

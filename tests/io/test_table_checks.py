@@ -1,7 +1,5 @@
 """Checks of the table itself: rows that are not observations, headers, sentinels, identifiers, copies, not a table."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Tables of every format, read whole, in batches and in parts."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import io

@@ -106,3 +106,19 @@ def walk_cell(query_a, site_a, clearance, domain, steps, origin, offset, n_batch
         wall_slack = wall_slack - jump * wall_rate
         counts[t // length, slack.argmin()] += 1
     return z, counts
+
+
+def polytope_chain(position, slack, directions, products, uniforms, age, thin, kept):
+    """Hit-and-run on one polytope, one step at a time."""
+    for direction, speeds, uniform in zip(directions, products, uniforms, strict=True):
+        leaving, entering = speeds > 0, speeds < 0
+        ahead = np.min(slack[leaving] / speeds[leaving], initial=np.inf)
+        back = np.max(slack[entering] / speeds[entering], initial=-np.inf)
+        chord = ahead - back
+        if 0 < chord < np.inf:
+            move = back + uniform * chord
+            position += move * direction
+            slack[:] = np.maximum(slack - move * speeds, 0.0)
+        age += 1
+        if age > 0 and age % thin == 0:
+            kept[age // thin - 1] = position

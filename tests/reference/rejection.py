@@ -1,7 +1,5 @@
 """Affinities by rejection: uniform points, kept where the query is closest. Slow, obvious, unbiased."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

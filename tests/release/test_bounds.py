@@ -1,7 +1,5 @@
 """Lower bounds live in pyproject.toml; the constraints file and the conda recipe repeat them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
@@ -22,18 +20,13 @@ METADATA = PROJECT["project"]
 ON_CONDA = {"matplotlib": "matplotlib-base", "dask": "dask-core", "igraph": "python-igraph"}
 
 
-def parsed(lines: list[str]) -> list[Requirement]:
-    """Return the requirements of lines, without our own extras."""
-    requirements = [Requirement(line) for line in lines]
-    return [requirement for requirement in requirements if requirement.name != "allegiance"]
-
-
 def bounds(lines: list[str]) -> dict[str, Version]:
-    """Return the one version that each line names."""
+    """Return the one version that each line names, without our own extras."""
     versions = {}
-    for requirement in parsed(lines):
-        (specifier,) = requirement.specifier
-        versions[requirement.name.lower()] = Version(specifier.version)
+    for requirement in map(Requirement, lines):
+        if requirement.name != "allegiance":
+            (specifier,) = requirement.specifier
+            versions[requirement.name.lower()] = Version(specifier.version)
     return versions
 
 

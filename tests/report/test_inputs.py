@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 from allegiance import affinity
-from allegiance.report import check_images
-from allegiance.report._inputs import check_features, check_inputs, check_map
+from allegiance.report._inputs import check_features, check_images, check_inputs, check_map
 
 
 @pytest.fixture(scope="module")

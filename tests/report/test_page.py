@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from allegiance import AffinityScorer, affinity, trust
 from allegiance.drivers import Finding, drivers
-from allegiance.report import render_report, write_report
+from allegiance.report import render_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 #: Elements that have no end tag.
@@ -351,9 +351,9 @@ def test_writes_a_whole_file_or_names_the_folder_that_is_missing(make_result, tm
     assert Page(path.read_text(encoding="utf-8")).text.startswith("New lone ? surrogate")
     assert os.listdir(tmp_path) == ["report.html"]
     with pytest.raises(FileNotFoundError, match=r"folder .* does not exist"):
-        write_report(result, tmp_path / "missing" / "report.html", X="not looked at")
+        result.report(tmp_path / "missing" / "report.html", X="not looked at")
     with pytest.raises(IsADirectoryError, match="is a folder"):
-        write_report(result, tmp_path)
+        result.report(tmp_path)
 
 
 @pytest.fixture(scope="module")

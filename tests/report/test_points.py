@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from allegiance import affinity
-from allegiance.report import _figures, _points
-from allegiance.report._inputs import Column, check_inputs
+from allegiance.report import _clusters, _figures, _points
+from allegiance.report._columns import Column
+from allegiance.report._inputs import check_inputs
 from browsing.colors import contrast, luminance
 
 
@@ -71,10 +72,10 @@ value_lists = st.lists(
 
 
 def groups_of(values, code, k):
-    clusters = [_points.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
+    clusters = [_clusters.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
     rivals = np.zeros((k, k), dtype=int)
     values = np.asarray(values, dtype=float)
-    return _points.Groups(None, clusters, rivals, 0, np.arange(k), np.asarray(code), values, "trust")
+    return _clusters.Groups(None, clusters, rivals, 0, np.arange(k), np.asarray(code), values, "trust")
 
 
 @given(value_lists)
@@ -90,7 +91,7 @@ def test_levels_and_bins_count_the_labels_above_each_threshold(values):
             assert abs(sums[group, step + 1 :].sum() - sum(above)) < 1e-9
         expected = [sum(low < v <= high for v in inside) for low, high in pairwise(edges)]
         expected[0] += sum(v == 0 for v in inside)
-        assert _points.counts_in_bins(counts[group]).tolist() == expected
+        assert _figures.counts_in_bins(counts[group]).tolist() == expected
 
 
 def test_columns_of_the_table_travel_until_the_budget_is_spent():
@@ -111,7 +112,7 @@ def test_columns_of_the_table_travel_until_the_budget_is_spent():
 
 def project(result, X, names=None):
     """Return the last choice of axes: principal components, if there are more than two columns."""
-    return _figures.project(result, check_inputs(result, X, feature_names=names), _points.group_points(result))[-1]
+    return _figures.project(result, check_inputs(result, X, feature_names=names), _clusters.sort_clusters(result))[-1]
 
 
 def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
@@ -134,7 +135,7 @@ def test_discriminant_axes_separate_clusters_that_principal_components_do_not(rn
     codes = np.arange(300) % 3
     X = np.column_stack([20 * rng.normal(size=(300, 2)), np.eye(3)[codes] * 8 + rng.normal(size=(300, 3))])
     result = affinity(X, codes, influence="euclidean", random_state=0)
-    first, last = _figures.project(result, check_inputs(result, X), _points.group_points(result))
+    first, last = _figures.project(result, check_inputs(result, X), _clusters.sort_clusters(result))
     assert (first.name, last.name) == ("discriminant axes", "principal components")
 
     def separation(xy):

@@ -1,7 +1,5 @@
 """Experiments of the paper: against closed forms, rejection and definitions, and what they find."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Running the paper: its data, caching, skipping, the page, and public names only."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """AffinityResult: every field against its definition, and the result as frames, lists to review and text."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import FrozenInstanceError

@@ -109,10 +109,10 @@ def test_a_server_that_ends_is_told_and_nothing_is_taken_as_kept(reader, serving
 
 
 @SLOW
-def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatch):
+def test_points_and_texts_outside_of_the_page_are_searched_for(reader, serving, monkeypatch):
     for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
         monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", 10)
-    review = serving()
+    review = serving(texts=[f"document number {row}, of many" for row in range(240)])
     reader.open(review.url)
     missing = min(set(range(240)) - set(reader.rows("allegianceReport.table.order('row')")))
     reader.search(f"c{missing:03d}")
@@ -137,16 +137,7 @@ def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatc
     reader.find("#search").send_keys("1")
     time.sleep(1.0)
     assert reader.looked_at() == {1}
-
-
-@SLOW
-def test_texts_outside_of_the_page_are_searched(reader, serving, monkeypatch):
-    for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
-        monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", 10)
-    texts = [f"document number {row}, of many" for row in range(240)]
-    review = serving(texts=texts)
-    reader.open(review.url)
-    missing = min(set(range(240)) - set(reader.rows("allegianceReport.table.order('row')")))
+    reader.find("#search").send_keys(Keys.CONTROL, "a", Keys.DELETE)
     reader.search(f"number {missing},")
     assert reader.looked_at() == {missing}
 
@@ -172,6 +163,7 @@ def test_a_notebook_of_this_machine_shows_it(reader, serving, tmp_path):
         finally:
             reader.driver.switch_to.default_content()
             server.shutdown()
+    assert all("favicon.ico" in message for message in reader.console_errors())  # which this server does not have
 
 
 @SLOW

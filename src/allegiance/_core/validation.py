@@ -45,6 +45,11 @@ def standardize(rows: Rows) -> Rows:
     return rows / np.where(spread > 0, spread, 1.0)
 
 
+def float_rows(X: Rows) -> Rows:
+    """Return rows in double precision, sparse ones sparse."""
+    return X.astype(np.float64) if is_sparse(X) else dense(X)
+
+
 def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     """Return a contiguous float64 array of ``ndim`` dimensions without NaN; errors name the argument ``name``."""
     try:

@@ -1,7 +1,7 @@
 """All compiled functions of the package, and nothing else.
 
 ================  ==================================================================================================
-``jit``           the decorator that compiles and caches
+``jit``           the decorators that compile and cache kernels, and intrinsics in LLVM IR
 ``affine_block``  affine functions at a block of samples: values, or counts of their signs, as vectors in LLVM IR
 ``pcg64``         uniform samples of a cube
 ``counting``      projections, owners of independent samples, and how many of them each query steals

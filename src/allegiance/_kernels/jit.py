@@ -1,7 +1,8 @@
-"""The decorator that compiles every kernel."""
+"""The decorators that compile kernels, and intrinsics from generators of LLVM IR."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -10,7 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils, config, event
+from numba.extending import intrinsic
 
 from allegiance._core.progress import remark
 
@@ -23,6 +27,7 @@ _SOURCE_STAMP = tuple(
     (path.name, path.stat().st_mtime, path.stat().st_size) for path in sorted(Path(__file__).parent.glob("*.py"))
 )
 _warned = False
+_config: Any = config
 
 
 def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> Callable[[F], F]:
@@ -99,3 +104,87 @@ class _Remark(event.Listener):
 
 
 event.register("numba:compile", _Remark())
+
+
+def has_feature(feature: str) -> bool:
+    """Tell whether Numba compiles for processors with an instruction set: the host's, or that of its settings."""
+    if _config.CPU_FEATURES is None:
+        return bool(binding.get_host_cpu_features().get(feature))
+    return f"+{feature}" in _config.CPU_FEATURES.split(",")
+
+
+class Call:
+    """One call of an intrinsic: its arguments by name, and the builder of its code."""
+
+    def __init__(self, context: Any, builder: Any, types_and_values: dict[str, tuple[Any, Any]]) -> None:
+        self.context = context
+        self.builder = builder
+        self._arguments = types_and_values
+
+    def number(self, name: str) -> Any:
+        """Return the code of an argument of an intrinsic that is a number."""
+        return self._arguments[name][1]
+
+    def pointer(self, name: str) -> Any:
+        """Return a pointer to the numbers of an array that is an argument of an intrinsic."""
+        kind, value = self._arguments[name]
+        # Through a slot, since a cast from numba's typed pointer to an opaque one is dropped as no change.
+        slot = cgutils.alloca_once(self.builder, ir.PointerType())
+        self.builder.store(self.context.make_array(kind)(self.context, self.builder, value).data, slot)
+        return self.builder.load(slot, typ=ir.PointerType())
+
+    def width(self, name: str, axis: int = 1) -> Any:
+        """Return the length of an axis of an array that is an argument of an intrinsic."""
+        kind, value = self._arguments[name]
+        return self.builder.extract_value(self.context.make_array(kind)(self.context, self.builder, value).shape, axis)
+
+
+def vector_intrinsic(result: Any = types.void, **dtypes: Any) -> Callable[[Callable[[Call], Any]], Any]:
+    """Return a decorator that makes an intrinsic of a generator of code.
+
+    Its arguments are arrays in C order of these dtypes, where None is any dtype, and numbers where the dtype is int.
+    """
+
+    def decorate(generate: Callable[[Call], Any]) -> Any:
+        def declare(typing: Any, *arguments: Any) -> Any:
+            """Tell Numba the types of an intrinsic, and how to compile it."""
+            for (name, dtype), kind in zip(dtypes.items(), arguments, strict=True):
+                if dtype not in (int, None) and (kind.dtype != dtype or kind.layout != "C"):
+                    raise TypeError(f"{name} must be {dtype} in C order, not {kind}")
+            kinds = [
+                types.int64 if dtype is int else kind for dtype, kind in zip(dtypes.values(), arguments, strict=True)
+            ]
+
+            def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+                """Generate the code of one call of an intrinsic."""
+                code = generate(Call(context, builder, dict(zip(dtypes, zip(kinds, values, strict=True), strict=True))))
+                return context.get_dummy_value() if code is None else code
+
+            return result(*kinds), lower
+
+        # Numba reads the number of arguments from the signature.
+        names = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("typing", *dtypes)]
+        declare.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
+        declare.__name__ = generate.__name__
+        return intrinsic(declare)
+
+    return decorate
+
+
+@vector_intrinsic(types.int64, bits=int)
+def lowest_bit(call: Call) -> Any:
+    """Return the place of the lowest bit of a number that is not zero: an intrinsic of most processors."""
+    return call.builder.cttz(call.number("bits"), ir.IntType(1)(1))
+
+
+def element(builder: Any, pointer: Any, index: Any, kind: Any = ir.FloatType()) -> Any:  # noqa: B008
+    """Return where the number with this index is."""
+    return builder.gep(pointer, [index], source_etype=kind)
+
+
+def splat(builder: Any, number: Any, vector: Any) -> Any:
+    """Return a vector of one number."""
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, undefined, zeros)

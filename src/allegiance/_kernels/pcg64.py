@@ -24,14 +24,8 @@ _LOW, _HALF, _ROTATION, _WORD = np.uint64(2**32 - 1), np.uint64(32), np.uint64(5
 def draw_uniform(state: AnyArray, drop: int, out: AnyArray) -> None:
     """Fill ``out`` (m,) float32 with uniform numbers between -1 and 1, two from each number of NumPy's PCG64.
 
-    Parameters
-    ----------
-    state
-        (2, 2) uint64: the state and the increment of the generator, the high half of each first.
-    drop
-        How many of 32 bits are left out: 0, or 8 for numbers that need no rounding.
-    out
-        An even number is written.
+    ``state`` (2, 2) uint64 are the state and the increment of the generator, the high half of each first. Of 32 bits
+    ``drop`` are left out: 0, or 8 for numbers that need no rounding. An even number is written.
     """
     high = np.empty(_AT_A_TIME, np.uint64)
     low = np.empty(_AT_A_TIME, np.uint64)

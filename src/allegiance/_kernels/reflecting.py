@@ -23,8 +23,8 @@ from numba.core import cgutils
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import VECTOR, Call, element, lowest_bit, splat, vector_intrinsic
-from .jit import jit
+from .affine_block import VECTOR
+from .jit import Call, element, jit, lowest_bit, splat, vector_intrinsic
 
 #: Groups of axes, base samples side by side, reflections of each of them, and samples in a block.
 GROUPS, LANES = 32, 16

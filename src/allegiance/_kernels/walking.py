@@ -11,8 +11,8 @@ from numba.core import cgutils
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import VECTOR, Call, element, splat, vector_intrinsic
-from .jit import jit
+from .affine_block import VECTOR
+from .jit import Call, element, jit, splat, vector_intrinsic
 
 _INDEX = ir.IntType(64)
 _FLOATS, _DOUBLES = (ir.VectorType(kind, VECTOR) for kind in (ir.FloatType(), ir.DoubleType()))
@@ -248,28 +248,13 @@ def polytope_chain(
     thin: int,
     kept: FloatArray,
 ) -> None:
-    """Walk one block of hit-and-run steps, in O(m + d) operations each.
+    """Walk one block of hit-and-run steps in a polytope, in O(m + d) operations each.
 
-    A step goes to a uniform point of the chord through the position along its direction; the length of the
-    direction does not matter. All arrays are float64 and C-contiguous.
-
-    Parameters
-    ----------
-    position : array of shape (d,)
-        Where the block starts; overwritten with where it ends.
-    slack : array of shape (m,)
-        b - A @ position, not negative; updated along with the position.
-    directions : array of shape (s, d)
-    products : array of shape (s, m)
-        directions @ A.T.
-    uniforms : array of shape (s,)
-        In [0, 1): where on its chord each step lands.
-    age
-        Steps since the end of the burn-in, negative before it.
-    thin
-        The positions of age ``thin``, ``2 * thin``, ... are kept.
-    kept : array of shape (n, d)
-        Row i receives the position of age ``(i + 1) * thin``.
+    A step goes to a uniform point of the chord through ``position`` (d,) along its direction, a row of ``directions``
+    (s, d) of any length; ``uniforms`` (s,) in [0, 1) say where on the chord. ``slack`` (m,) is b - A @ position, not
+    negative, and ``products`` (s, m) are directions @ A.T. Position and slack are updated. Row i of ``kept`` (n, d)
+    receives the position of age ``(i + 1) * thin``, where ``age`` counts the steps since the end of the burn-in, and is
+    negative before it. All arrays are float64 and C-contiguous.
     """
     for step in range(directions.shape[0]):
         back, ahead = -np.inf, np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 
@@ -14,9 +15,14 @@ def main() -> None:
         if find_spec("click") is None:
             print("allegiance: the command needs click: pip install 'allegiance[cli]'", file=sys.stderr)
             sys.exit(1)
-        from ._app import open_closed_streams, program
+        # Connect streams that the caller has closed to the null device, so that no file takes their place.
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(descriptor)
+        sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+        sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+        from ._program import program
 
-        open_closed_streams()
         program.main()
     except KeyboardInterrupt:  # before the program has taken over
         print("Interrupted. No incomplete output was written.", file=sys.stderr)

@@ -99,7 +99,7 @@ class Output:
 
     @property
     def replaces(self) -> bool:
-        """Whether existing outputs may be replaced."""
+        """Whether the option ``--if-exists`` allows replacing outputs."""
         return self.if_exists in ("replace", "update")
 
 
@@ -123,7 +123,7 @@ class Command(click.Command):
     """A command whose help lists its options by group."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options to ``--help``, by group."""
+        """Write the help of the options, by group."""
         groups: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -144,6 +144,7 @@ def options(*groups: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     """Return a decorator that adds groups of options to a command."""
 
     def decorate(command: Any) -> Any:
+        """Add the options to a command."""
         for each in reversed([each for group in groups for each in group]):
             command = each(command)
         return command
@@ -240,7 +241,6 @@ READING_OPTIONS = [
     ),
     option(READING, "--keep-sentinels", is_flag=True, help="Keep numbers such as -999 that seem to mean missing."),
 ]  # fmt: skip
-MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score with a saved model (file or URL).")
 CLUSTERING_OPTIONS = [
     option(CLUSTERING, "--labels", metavar="COLUMN", help="Column with the cluster of each row; -1 is noise."),
     option(CLUSTERING, "--centers", metavar="FILE", help="Table of cluster centers; each row gets the nearest one."),
@@ -250,8 +250,6 @@ CLUSTERING_OPTIONS = [
         help="Algorithm for --clusters, or the one that made the --labels.  [default: kmeans; for --labels the one "
         "that reproduces them best]",
     ),
-]  # fmt: skip
-OWN_CLUSTERER_OPTIONS = [
     option(
         CLUSTERING, "--clusterer", metavar="MODULE:NAME",
         help="Your own clusterer, as package.module:name: an estimator, its class, or a function from X to labels.",
@@ -261,6 +259,7 @@ OWN_CLUSTERER_OPTIONS = [
         help="Column with the group of each row, such as a patient. Whole groups are sampled. "
         "The column is not a feature.",
     ),
+    option(CLUSTERING, "--model", metavar="FILE", help="Score with a saved model (file or URL)."),
 ]  # fmt: skip
 ADAPTIVE = "  [default: 20 to 400, depending on precision]"
 RESAMPLES_NEEDED = option(

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import Run, finish, print_json, provenance, show
+from allegiance import __version__
+
 from ._inputs import free_name, is_cells, open_input
+from ._messages import json_text, show
+from ._program import Run, program
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan, Table
@@ -86,7 +89,7 @@ def _paths(run: Run) -> dict[str, str]:
 
 
 def _read_record(path: str) -> dict[str, Any] | None:
-    """Return a run record, None if there is none; raise if the path is another file."""
+    """Return the run record of earlier outputs, None if there is none; raise if the path is another file."""
     from allegiance.io.files import read_file
 
     content = read_file(path)
@@ -100,7 +103,7 @@ def _read_record(path: str) -> dict[str, Any] | None:
 
 
 def check_output_paths(run: Run, table: Table, *others: str) -> None:
-    """Raise if an output would replace an input file."""
+    """Raise if an output of the command would replace one of its inputs."""
     from allegiance.io.files import refuse_inputs
 
     inputs = [path for path in (*table.files, run.trust.centers, run.trust.model) if path]
@@ -109,7 +112,7 @@ def check_output_paths(run: Run, table: Table, *others: str) -> None:
 
 
 def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
-    """Check the outputs, and open the table; ``more`` holds options that only the command has."""
+    """Check the outputs of a command, and return its table and run record; ``more`` holds options that only it has."""
     check_outputs(run)
     table = open_input(run.reading, run.data)
     check_output_paths(run, table)
@@ -134,7 +137,7 @@ class RunRecord:
 
     def __init__(self, run: Run, table: Table, **more: Any) -> None:
         """Describe a run; ``more`` holds options that only its command has."""
-        from allegiance import __version__
+        from allegiance.io.files import read_file
 
         self._run, self._paths = run, _paths(run)
         self._path = self._paths.pop("the run record", None)
@@ -145,7 +148,7 @@ class RunRecord:
             "version": __version__,
             "options": options | more,
             "table": table.fingerprint(),
-            "contents": {path: _digest(path) for path in others},
+            "contents": {path: hashlib.sha256(read_file(path) or b"").hexdigest() for path in others},
         }
         self._description = json.loads(json.dumps(values, default=str))
 
@@ -192,26 +195,35 @@ class RunRecord:
         return {path: stamp_folder(path) if is_folder(path) else stamp(path) for path in self._paths.values()}
 
 
-def _digest(path: str) -> str:
-    """Return a hash of a model or centers that determine the outputs."""
-    from allegiance.io.files import read_file
-
-    return hashlib.sha256(read_file(path) or b"").hexdigest()
+def finish(code: int) -> None:
+    """Set the exit code of the command, once all outputs are complete and before the summary is printed."""
+    program.code = code
 
 
-def open_output(path: str, run: Run, **facts: Any) -> Any:
-    """Return the sink of an output table, with provenance."""
+def provenance() -> dict[str, Any]:
+    """Return the provenance of all outputs: the version and the command line."""
+    return {"version": __version__, "command": program.command_line}
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """Write one JSON object with its provenance to standard output."""
+    click.echo(json_text({**provenance(), **values}, indent=2))
+
+
+def open_output(path: str, run: Run, settings: dict[str, Any], **facts: Any) -> Any:
+    """Return the sink of an output table, with provenance; ``settings`` are attributes of the sink."""
     from allegiance.io import open_sink
 
-    return open_sink(path, force=run.output.replaces, metadata=provenance() | facts)
+    sink = open_sink(path, force=run.output.replaces, metadata=provenance() | facts)
+    for name, value in settings.items():
+        setattr(sink, name, value)
+    return sink
 
 
 def write_rows(path: str | None, rows: Any, run: Run, **settings: Any) -> None:
     """Write an output table, if a file is named; ``settings`` are attributes of the sink."""
     if path is not None:
-        with open_output(path, run) as sink:
-            for name, value in settings.items():
-                setattr(sink, name, value)
+        with open_output(path, run, settings) as sink:
             sink.write(rows)
         run.log.wrote(path)
 
@@ -239,7 +251,7 @@ def write_cells(path: str, run: Run, result: AffinityResult) -> None:
 
 
 def score_names(columns: Sequence[str], scores: Any, *, with_all: bool) -> dict[str, str]:
-    """Return the output names of the main or of all scores by library name, with a prefix if any name is taken."""
+    """Return the output columns of the main or of all scores by library name, with a prefix if any name is taken."""
     wanted = _SCORES if "trust" in scores else _UNCALIBRATED_SCORES
     names = free_names(columns, {name: output_name for name, output_name in wanted.items() if name in scores})
     others = [name for name in scores if name not in names] if with_all else []
@@ -247,7 +259,7 @@ def score_names(columns: Sequence[str], scores: Any, *, with_all: bool) -> dict[
 
 
 def free_names(columns: Any, wanted: dict[str, str]) -> dict[str, str]:
-    """Return unused names of output columns: ``wanted``, or with a prefix if the table has any of them."""
+    """Return names for output columns: ``wanted``, or with a prefix if the input has any of them."""
     prefix, number = "", 1
     while any(prefix + output_name in columns for output_name in wanted.values()):
         prefix, number = "allegiance_" if number == 1 else f"allegiance{number}_", number + 1

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import Run
 from ._inputs import Points, ids_of
+from ._program import Run
 from ._summary import Facts
 
 if TYPE_CHECKING:

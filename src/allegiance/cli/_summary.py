@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._app import Run, provenance, show, with_options
 from ._inputs import Points, ids_of
+from ._messages import show, with_options
+from ._outputs import provenance
+from ._program import Run
 
 if TYPE_CHECKING:
     from allegiance.drivers import Drivers, Finding
@@ -36,29 +38,33 @@ class Facts(NamedTuple):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences about problems that change the answer."""
+        """The first lines of the printed summary: problems that change the answer."""
         return list(dict.fromkeys([*map(with_options, self.summary.problems), *map(str, self.findings)]))
 
-    def with_damaged(self, damaged: Mapping[str, str]) -> Facts:
-        """Add a finding for each damaged input file."""
-        from allegiance.drivers import Finding
+    @property
+    def described(self) -> dict[Any, Description]:
+        """The descriptions in the printed summary by cluster; empty if unknown."""
+        return dict(zip(self.summary.classes.tolist(), self.descriptions, strict=False))
 
-        lines = [reason if file in reason else f"{file}: {reason}" for file, reason in damaged.items()]
-        skipped = [Finding("damaged file", (), f"Skipped an input file. {' '.join(line.split())}") for line in lines]
-        return self._replace(findings=[*skipped, *self.findings])
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the printed summary after problems and headline: verdicts, other facts, origin of trust."""
+        earlier = (self.summary.sentence, *self.problems)
+        note = [self.summary.note] if self.summary.note else []
+        return [*(text for text in self.summary.headlines() if text not in earlier), *note]
 
     def with_review(self, review: Any, first: Sequence[str], names: dict[str, str]) -> Facts:
-        """Add the rows to review, whose last column is their order; the list shows ``first`` and the main scores."""
+        """Add the review list of the printed summary: the columns ``first``, the main scores and the reason."""
         own = [] if "trust" in names else ["own_affinity"]
         scores = [names[name] for name in ("label", "trust", *own, "verdict", "rival", "priority") if name in names]
-        reason, order = review.column_names[-2:]
+        *_, reason, order = review.column_names
         return self._replace(review=review.drop_columns([order]), columns=[*first, *scores, reason])
 
 
 def describe_points(
     run: Run, table: Table, plan: FeaturePlan, points: Points, result: AffinityResult, model_id: str
 ) -> Facts:
-    """Return the facts about a result in memory, except the review list."""
+    """Return the facts for the printed summary of a result in memory, except the review list."""
     import pyarrow as pa
 
     from allegiance.drivers import drivers
@@ -77,7 +83,7 @@ def describe_points(
 
 
 def describe_stream(run: Run, table: Table, plan: FeaturePlan, fitted: Any, summary: Summary, model_id: str) -> Facts:
-    """Return the facts about a table read in batches: drivers of a random sample, and descriptions of the centers."""
+    """Return the facts for the printed summary of a table read in batches, with drivers of a random sample."""
     import numpy as np
 
     from allegiance.drivers import drivers
@@ -121,10 +127,10 @@ def as_values(facts: Facts) -> dict[str, Any]:
     summary = facts.summary
     interval, noise = summary.replication_interval, summary.n_points - summary.n_labels
     clusters = []
-    for place, line in _worst_first(summary):
+    for line in summary._worst_first():
         values = line._asdict()
         name = values.pop("name")
-        short, text = facts.descriptions[place] if name is not None and place < len(facts.descriptions) else ("", "")
+        short, text = facts.described.get(name, ("", ""))
         clusters.append({"cluster": "noise" if name is None else name, **values, "name": short, "description": text})
     return {
         "problems": facts.problems,
@@ -143,11 +149,6 @@ def as_values(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _worst_first(summary: Summary) -> list[tuple[int, Any]]:
-    """Return the clusters of the summary, the least replicable first."""
-    return sorted(enumerate(summary.clusters), key=lambda each: (each[1].name is None, -each[1].doubt))
-
-
 def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     """Return the sections of the summary sheet of a workbook."""
     from allegiance._core.stored import json_value
@@ -157,8 +158,7 @@ def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     sections: list[tuple[str, list[list[Any]]]] = []
     if facts.problems:
         sections.append(("Problems that change the answer", [[text] for text in facts.problems]))
-    lines = [[text] for text in facts.summary.headlines() if text not in (values["headline"], *facts.problems)]
-    sections.append((values["headline"], [*lines, *([[facts.summary.note]] if facts.summary.note else [])]))
+    sections.append((values["headline"], [[text] for text in facts.lines]))
     if facts.drivers is not None and facts.drivers.shares:
         shares = [[name, Percent(share)] for name, share in list(facts.drivers.shares.items())[:_MAX_DRIVERS]]
         rule = [[line] for line in facts.drivers.lines()[1:]]
@@ -186,13 +186,12 @@ def print_facts(facts: Facts, run: Run) -> None:
     warned = set(run.log.warned)
     show(*(text for text in facts.problems if text not in warned), bold=True, err=err)
     show(summary.sentence, bold=True, err=err)
-    rest = [text for text in summary.headlines() if text not in (summary.sentence, *facts.problems)]
-    show(*rest, *([summary.note] if summary.note else []), err=err)
+    show(*facts.lines, err=err)
     if facts.drivers is not None:
         show("", *facts.drivers.lines(), err=err)
     show("", *summary.cluster_lines(), err=err)
-    texts = [(line.name, facts.descriptions[place].details) for place, line in _worst_first(summary)
-             if line.name is not None and place < len(facts.descriptions)]  # fmt: skip
+    described, names = facts.described, [line.name for line in summary._worst_first()]
+    texts = [(name, described[name].details) for name in names if name in described]
     show(*(f"Cluster {name}: {text}." for name, text in texts[:_MAX_CLUSTERS] if text), err=err)
     if facts.review is not None and facts.review.num_rows:
         rows = [[_printed_cell(name, row[name]) for name in facts.columns] for row in facts.review.to_pylist()]

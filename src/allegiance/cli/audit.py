@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import _options as opt
-from ._app import Run, begin, print_json, show
 from ._inputs import free_name
-from ._outputs import workbook_settings, write_rows
+from ._messages import show
+from ._outputs import print_json, workbook_settings, write_rows
+from ._program import Run, begin
 
 if TYPE_CHECKING:
     from allegiance.io import Table
@@ -51,7 +52,7 @@ def write_sheet(run: Run, result: AffinityResult, columns: Any, cluster: str, fa
 
 
 def _token(row: int, method: str) -> str:
-    """Return a token for the sampling method of a row that the reviewer cannot read."""
+    """Return a token in the audit sheet for the sampling method of a row, which the reviewer cannot read."""
     return hashlib.sha256(f"{row} {method}".encode()).hexdigest()[:8]
 
 

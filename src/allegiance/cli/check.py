@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import FAILED, NOTED, begin, print_json, show
 from ._inputs import open_input, plan_features
+from ._messages import show
+from ._outputs import print_json
+from ._program import FAILED, NOTED, begin
 
 
 @click.command(cls=opt.Command, short_help="Show how a table is read, without clustering it.")

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin
-from ._inputs import load_points, make_clusterer, make_scorer, plan_or_raise
+from ._clustering import make_clusterer, make_scorer
+from ._inputs import load_points, plan_or_raise
 from ._outputs import finish_job, free_names, open_job
+from ._program import begin
 
 EPILOG = """\b
 Examples:

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin, print_json, show
-from ._inputs import check_model_file
+from ._inputs import check_file
+from ._messages import show
+from ._outputs import print_json
+from ._program import begin
 
 #: Categories listed per column.
 _LISTED = 10
@@ -36,7 +38,7 @@ def model(**values: Any) -> None:
     """Show the columns and clusters of MODEL, a file or URL, and its provenance."""
     path = values["path"]
     run = begin(values, where=[path])
-    check_model_file(path)
+    check_file(path, is_model=True)
     from allegiance import load
     from allegiance.io import Model
 

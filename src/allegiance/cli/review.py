@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import _options as opt
-from ._app import Run, begin, print_json, show
-from ._inputs import check_clustering, load_points, open_input, prepare, score_points
-from ._outputs import check_output_paths
+from ._clustering import check_clustering, score_points
+from ._inputs import load_points, open_input, prepare
+from ._messages import show
+from ._outputs import check_output_paths, print_json
 from ._page import check_page, page_settings
+from ._program import Run, begin
 from ._summary import describe_points
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ Examples:
 @click.command(cls=opt.Command, epilog=EPILOG, short_help="Review labels in the browser.")
 @opt.options(
     opt.DATA,
-    [*opt.CLUSTERING_OPTIONS, *opt.OWN_CLUSTERER_OPTIONS, opt.MODEL_OPTION],
+    opt.CLUSTERING_OPTIONS,
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
     opt.TRUST_OPTIONS,

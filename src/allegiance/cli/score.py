@@ -8,52 +8,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from . import _options as opt
-from ._app import (
-    DRIFTED,
-    NO_OUTPUT,
-    NOTED,
-    UNDER_THRESHOLD,
-    Run,
-    begin,
-    finish,
-    is_beyond,
-    print_json,
-    provenance,
-    with_options,
-)
-from ._inputs import (
-    check_clustering,
-    find_readable,
-    free_name,
-    ids_of,
-    is_cells,
-    load_centers,
-    load_points,
-    make_scorer,
-    needs_memory,
-    open_input,
-    prepare,
-    score_points,
-)
+from ._clustering import check_clustering, load_centers, make_scorer, score_points
+from ._inputs import find_readable, free_name, ids_of, is_cells, load_points, open_input, prepare
+from ._messages import NO_OUTPUT, with_options
 from ._outputs import (
     RunRecord,
     check_output_paths,
     check_outputs,
+    finish,
     open_output,
+    print_json,
+    provenance,
     score_names,
     workbook_settings,
     write_cells,
     write_rows,
 )
 from ._page import check_page, map_axes, write_page
+from ._program import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin
 from ._summary import Facts, as_values, describe_points, describe_stream, print_facts, summary_sections
 from .audit import write_sheet
+from .watch import is_beyond
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.drift import Profile
     from allegiance.io import FeaturePlan, Table
-    from allegiance.io.batches import ReviewRequest
 
 #: Tables with more rows are streamed, unless an option needs all of them in memory.
 MANY_ROWS = 1_000_000
@@ -74,7 +54,7 @@ Examples:
 @click.command(cls=opt.Command, epilog=EPILOG, short_help="Score how much you can trust each row's label.")
 @opt.options(
     opt.DATA,
-    [*opt.CLUSTERING_OPTIONS, *opt.OWN_CLUSTERER_OPTIONS, opt.MODEL_OPTION],
+    opt.CLUSTERING_OPTIONS,
     opt.COLUMN_OPTIONS,
     opt.READING_OPTIONS,
     [
@@ -156,8 +136,7 @@ def score(**values: Any) -> int:
     table = open_input(run.reading, data)
     check_output_paths(run, table)
     record = RunRecord(run, table)
-    code = record.skip_if_up_to_date()
-    if code is not None:
+    if (code := record.skip_if_up_to_date()) is not None:
         return code
     scorer, plan = prepare(run, table)
     if scorer is not None and scorer.fitted_.baseline is None and run.output.fail_on_drift:
@@ -165,9 +144,13 @@ def score(**values: Any) -> int:
             f"{run.trust.model} has no baseline, so --fail-on-drift cannot be decided. Save the model again with "
             "`allegiance score DATA --save FILE`, or leave out --fail-on-drift."
         )
+    from allegiance.drivers import Finding
+
     result = _score_table(run, table, plan, scorer)
     damaged |= result.damaged
-    facts = result.facts.with_damaged(damaged)
+    lines = [reason if file in reason else f"{file}: {reason}" for file, reason in damaged.items()]
+    skipped = [Finding("damaged file", (), f"Skipped an input file. {' '.join(line.split())}") for line in lines]
+    facts = result.facts._replace(findings=[*skipped, *result.facts.findings])
     figures = as_values(facts) | {"model_id": result.model_id, "skipped": damaged}
     drift = _compare_with_baseline(run, result)
     if run.trust.model is not None:
@@ -213,7 +196,7 @@ def _check_usage(run: Run) -> None:
         raise click.UsageError("--on-error skip needs -o FOLDER/, which gets one file per input file.")
     if output.stream and output.output is None:
         raise click.UsageError("--stream needs -o FILE or -o FOLDER/.")
-    obstacle = needs_memory(run)
+    obstacle = _needs_memory(run)
     if (output.stream or in_folder) and obstacle is not None:
         option = "--stream" if output.stream else "-o FOLDER/"
         raise click.UsageError(f"{option} cannot be used with {obstacle}, which needs all rows in memory.")
@@ -222,6 +205,23 @@ def _check_usage(run: Run) -> None:
     for folder in filter(os.path.isdir, run.data if output.output is not None else ()):
         if f"{os.path.realpath(str(output.output))}{os.sep}".startswith(os.path.realpath(folder) + os.sep):
             raise click.UsageError(f"{output.output} is in the input folder {folder}: the next run would read it.")
+
+
+def _needs_memory(run: Run) -> str | None:
+    """Return the option of ``score`` that needs all rows in memory, or None."""
+    trust, output, fits = run.trust, run.output, run.trust.model is None
+    needs = {
+        "--report": output.report is not None,
+        "--audit-sheet": output.audit_sheet is not None,
+        "-o -": output.output == "-",
+        "-o FILE.h5ad": output.output is not None and is_cells([output.output]),
+        "a run without -o": output.output is None,
+        f"--influence {trust.influence}": fits and trust.influence in opt.KERNELS,
+        f"--algorithm {trust.algorithm}": fits and trust.algorithm not in (None, *opt.LIKE_KMEANS),
+        "--clusterer": trust.clusterer is not None,
+        "--groups": run.features.groups is not None,
+    }
+    return next((name for name, needed in needs.items() if needed), None)
 
 
 def _streams(run: Run, table: Table) -> bool:
@@ -235,7 +235,7 @@ def _streams(run: Run, table: Table) -> bool:
     n_rows = table.count_rows()
     if n_rows <= MANY_ROWS:
         return False
-    obstacle = needs_memory(run)
+    obstacle = _needs_memory(run)
     if obstacle is not None:
         run.log.note(f"{n_rows:,} rows are read into memory, because {obstacle} needs all of them.")
     return obstacle is None
@@ -243,10 +243,10 @@ def _streams(run: Run, table: Table) -> bool:
 
 def _score_table(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Result:
     """Score the table, in memory or in batches, and write all outputs except the model."""
-    from allegiance.io.batches import Batch, BatchScorer, Rows
+    from allegiance.io.batches import Batch, BatchScorer, ReviewRequest, Rows
     from allegiance.io.saved import model_id as hash_model
     from allegiance.io.streams import SCORED_ROWS, score_rows
-    from allegiance.results import FrameLike
+    from allegiance.results import FrameLike, review_count
 
     output, log, labels = run.output, run.log, run.features.labels
     as_text = output.output is None or output.output.endswith((".csv", ".tsv", ".tab", "-"))
@@ -279,7 +279,11 @@ def _score_table(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScor
         rows,
         BatchScorer(
             *(fitted, inputs, table.where, names),
-            review=_review_request(run, n_rows),
+            review=ReviewRequest(
+                _MAX_REVIEW if output.review is None else review_count(output.review, n_rows),
+                output.review_by,
+                with_firm=output.review is not None,
+            ),
             plan=plan if with_profile else None,
         ),
         sink,
@@ -308,15 +312,6 @@ def _score_table(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScor
     return _Result(facts, scorer, model_id, done.summary.profile, damaged_files)
 
 
-def _review_request(run: Run, n_rows: int) -> ReviewRequest:
-    """Return the rows to list for ``score --review``."""
-    from allegiance.io.batches import ReviewRequest
-    from allegiance.results import review_count
-
-    size = _MAX_REVIEW if run.output.review is None else review_count(run.output.review, n_rows)
-    return ReviewRequest(size, run.output.review_by, with_firm=run.output.review is not None)
-
-
 def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, names: dict[str, str]) -> Any:
     """Return the sink of ``-o``: a file or a folder; None without the option and for cells."""
     from allegiance.io.files import is_folder
@@ -329,11 +324,8 @@ def _open_sink(run: Run, plan: FeaturePlan, model_id: str, facts: Facts | None, 
         run.log.resume = "Finished files are complete. Rerun the command to score the remaining ones."
         metadata = provenance() | {"model_id": model_id}
         return PartitionedSink(output.output, if_exists=output.if_exists, metadata=metadata)
-    sink = open_output(output.output, run, model_id=model_id)
-    for name, value in workbook_settings(names, plan).items():
-        setattr(sink, name, value)
-    sink.summary = [] if facts is None else summary_sections(facts)
-    return sink
+    summary = [] if facts is None else summary_sections(facts)
+    return open_output(output.output, run, workbook_settings(names, plan) | {"summary": summary}, model_id=model_id)
 
 
 def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import DRIFTED, FAILED, Run, begin, is_beyond, print_json, show
-from ._inputs import check_model_file, load_model, model_plan, open_input
+from ._inputs import check_file, load_model, model_plan, open_input
+from ._messages import show
 from ._options import READING_OPTIONS, RUN_OPTIONS, RUNNING, Command, option, options
+from ._outputs import print_json
+from ._program import DRIFTED, FAILED, Run, begin
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -43,7 +45,7 @@ def watch(**values: Any) -> int:
     """
     run = begin(values, where=values["files"])
     model, tolerance, log = values["model"], run.output.tolerance, run.log
-    check_model_file(model)
+    check_file(model, is_model=True)
     scorer, plan = load_model(run.trust, log)
     if scorer.fitted_.baseline is None:
         raise click.ClickException(
@@ -80,6 +82,11 @@ def watch(**values: Any) -> int:
         log.write("drift", f"Beyond --tolerance {tolerance:g}: {', '.join(beyond)}.")
     log.end()
     return FAILED if failed else DRIFTED if beyond else 0
+
+
+def is_beyond(drift: Any, tolerance: float) -> bool:
+    """Return whether the drift of a later file exceeds ``--tolerance``."""
+    return bool(drift.drifted and (tolerance == 0 or drift.severity > tolerance))
 
 
 def _compare_file(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: str) -> PeriodComparison:

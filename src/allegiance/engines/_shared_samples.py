@@ -163,12 +163,12 @@ class PlainCounts(AdaptiveCounts):
             )  # fmt: skip
             return size
 
-        def work(rows: slice) -> None:
+        def count_rows(rows: slice) -> None:
             self._count_adaptively(np.arange(rows.start, rows.stop), tally, schedule, estimate, count_bank)
 
         products = queries.n * self._tessellation.dim * self._unit
         threads = self._settings.threads if products > _MANY_TESTED else 1
-        for_row_blocks(work, queries.n, threads, blocks_per_thread=1)
+        for_row_blocks(count_rows, queries.n, threads, blocks_per_thread=1)
         return estimate
 
     def prepare(self) -> None:
@@ -230,11 +230,11 @@ class PlainCounts(AdaptiveCounts):
             *functions, close = self._tessellation.single
             slopes, constants = kernel_ready(*functions)
 
-            def work(rows: slice) -> None:
+            def find_owners(rows: slice) -> None:
                 owners_of(np.ascontiguousarray(columns[:, rows]), a, b, slopes, constants, close, owner[rows])
 
             products = columns.size * self._tessellation.n_sites
-            for_row_blocks(work, size, self._settings.threads, multiple=_GROUP, products=products)
+            for_row_blocks(find_owners, size, self._settings.threads, multiple=_GROUP, products=products)
             if sum(each.size for each in [*self._bank_owners.values()]) + owner.size <= _KEEP_OWNERS:
                 self._bank_owners[index] = owner
         return owner

@@ -46,11 +46,6 @@ class Tessellation:
         """The number of distinct sites, and of coordinates."""
 
     @property
-    def positions(self) -> FloatArray:
-        """(n_sites, r) positions of the tessellation's distinct sites, in the diagram's coordinates."""
-        return self.diagram.positions[self._rows]
-
-    @property
     def n_clusters(self) -> int:
         """The number of clusters, those that coincide included."""
         return self._member.shape[0]

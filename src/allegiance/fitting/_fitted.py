@@ -25,8 +25,8 @@ from allegiance.engines import (
     measure_blocks,
 )
 from allegiance.influence import Diagram, Influence, Located, nearest_sites
-from allegiance.results import AffinityResult, FrameLike, Measurement, Ranks, distance_and_closeness, join_results
-from allegiance.typicality import MemberDistances
+from allegiance.results import AffinityResult, FrameLike, Measurement, Ranks, join_results
+from allegiance.typicality import MemberDistances, distance_and_closeness
 
 from ._labels import NOISE, Labels, align, labels_of
 from ._pipelines import Columns, without_feature_names

@@ -63,7 +63,7 @@ class BregmanInfluence(Influence):
 
     @abstractmethod
     def _unchecked_points(self, slopes: FloatArray, c: FloatArray) -> FloatArray:
-        """Do the same as :meth:`points`, whether or not the points are inside the domain of the divergence."""
+        """Invert the gradient as :meth:`points` does, also where points are outside the domain of the divergence."""
 
     def potentials(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray:
         """Return D(c ‖ y) (n,) for rows of Y (n, d) with ∇phi(y) - ∇phi(c) = slope (n, d)."""
@@ -594,7 +594,7 @@ class BregmanDiagram:
             nearest[value < lowest] = i
             np.minimum(lowest, value, out=lowest)
         known = AffineFunctions(self._slopes[nearest], self._constants[nearest])
-        return self._family.find(position, known, self.positions[nearest], self._inverse_hessians[nearest])
+        return _Search(self._family, position, known, self.positions[nearest], self._inverse_hessians[nearest]).run()
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each position (n, r) in the Bregman diagram."""
@@ -721,7 +721,7 @@ class Family:
         return np.ascontiguousarray(self.axes[first] * self.axes[second])
 
     def positions(self, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return positions (n, r) of rows of Y (n, d), and their distances (n,) from the origin."""
+        """Return positions (n, r) of rows of Y (n, d), and their distances (n,) from the family's origin."""
         position, squares = product_by_rows(Y, self.origin, self.axes)
         return position, np.sqrt(squares)
 
@@ -765,30 +765,14 @@ class Family:
             hessians[:, :, c] = (ends[0] - ends[1]) / (2.0 * step)[:, None]
         return (hessians + hessians.transpose(0, 2, 1)) / 2.0
 
-    def find(
-        self, target: FloatArray, near: AffineFunctions, position: FloatArray, inverse_hessian: FloatArray
-    ) -> AffineFunctions:
-        """Return theta (n, r) and psi(theta) (n,) of the members with positions ``target`` (n, r).
-
-        ``near`` are members to start from, one per row, with their positions (n, r) and the derivatives (n, r, r) of
-        theta by position there. Targets at the edge of what the domain allows, or beyond, are not found.
-        """
-        search = _Search(self, target, near, position, inverse_hessian)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            search.run()
-        if failed := int(np.count_nonzero(~search.converged)):
-            raise ValueError(
-                f"X: the projection on the span of the clusters was not found for {failed} of {target.shape[0]} rows: "
-                f"are they at the edge of the domain of divergence {self.divergence.title!r}, or its functions wrong?"
-            )
-        return AffineFunctions(search.theta, search.psi)
-
 
 class _Search:
-    """Damped Newton steps toward the minimum of psi(theta) - <theta, target>, all rows at once, each by itself.
+    """Damped Newton steps toward the members of a family with positions ``target`` (n, r), each row by itself.
 
-    The slope of this convex function along a step decides: if it still falls at the end of the step, or rises little,
-    the step is accepted; if not, it is shortened to where the slope would vanish if it grew evenly.
+    They minimize psi(theta) - <theta, target>, from members ``near``, one per row, with their positions (n, r) and the
+    derivatives (n, r, r) of theta by position there. The slope of this convex function along a step decides: if it
+    still falls at the end of the step, or rises little, the step is accepted; if not, it is shortened to where the
+    slope would vanish if it grew evenly. Targets at the edge of what the domain allows, or beyond, are not found.
     """
 
     def __init__(
@@ -801,17 +785,24 @@ class _Search:
         self.length = np.ones(target.shape[0])
         self.tolerance = 16.0 * _EPS * np.sqrt(family.origin.shape[0])
         # Rows at a known member keep its theta to the last bit.
-        self.converged: BoolArray = np.linalg.norm(self.residual, axis=1) <= _EPS * (
-            family.size + np.linalg.norm(target, axis=1)
-        )
+        rounding = _EPS * (family.size + _lengths(target))
+        self.converged: BoolArray = _lengths(self.residual) <= rounding
 
-    def run(self) -> None:
-        """Search until all rows have converged or are lost."""
+    def run(self) -> AffineFunctions:
+        """Return theta (n, r) and psi(theta) (n,) of the members; ValueError if some are not found."""
         rows = np.flatnonzero(~self.converged)
-        for _ in range(_MAX_EVALUATIONS):
-            if not rows.size:
-                return
-            rows = self._advance(rows)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for _ in range(_MAX_EVALUATIONS):
+                if not rows.size:
+                    break
+                rows = self._advance(rows)
+        if failed := int(np.count_nonzero(~self.converged)):
+            raise ValueError(
+                f"X: the projection on the span of the clusters was not found for {failed} of {self.target.shape[0]} "
+                f"rows: are they at the edge of the domain of divergence {self.family.divergence.title!r}, or its "
+                "functions wrong?"
+            )
+        return AffineFunctions(self.theta, self.psi)
 
     def _advance(self, rows: AnyArray) -> AnyArray:
         """Try one step for each row, and return the rows that need another."""
@@ -823,8 +814,8 @@ class _Search:
         downhill = -row_dots(before, step)
         uphill = row_dots(residual, step)
         accepted = uphill <= _UPHILL * downhill
-        error = np.linalg.norm(residual, axis=1) / (distance + self.family.size)
-        stalled = (error <= _STALLED) & (np.linalg.norm(residual, axis=1) >= 0.9 * np.linalg.norm(before, axis=1))
+        error = _lengths(residual) / (distance + self.family.size)
+        stalled = (error <= _STALLED) & (_lengths(residual) >= 0.9 * _lengths(before))
         done = (error <= self.tolerance) | stalled
         take = accepted | done
         self.theta[rows[take]], self.residual[rows[take]] = trial[take], residual[take]
@@ -842,6 +833,11 @@ class _Search:
         # A step that is not downhill, or vanished, comes from a Hessian without digits left.
         alive = np.isfinite(self.step[rows]).all(axis=1) & (self.length[rows] > _EPS) & ~done
         return rows[alive]
+
+
+def _lengths(residuals: FloatArray) -> FloatArray:
+    """Return the lengths (n,) of residuals of positions (n, r), where NumPy's ``norm`` takes several calls."""
+    return np.sqrt((residuals * residuals).sum(axis=1))
 
 
 def solve_rows(matrices: FloatArray, right: FloatArray) -> FloatArray:

@@ -96,8 +96,8 @@ def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> I
     position, columns, b = kernel_ready(position, diagram.functions.a.T, diagram.functions.b)
     nearest = np.empty(position.shape[0], np.int64)
 
-    def work(rows: slice) -> None:
+    def find_nearest(rows: slice) -> None:
         owners_at(position[rows], columns, b, nearest[rows])
 
-    for_row_blocks(work, position.shape[0], threads, products=position.size * b.size)
+    for_row_blocks(find_nearest, position.shape[0], threads, products=position.size * b.size)
     return nearest

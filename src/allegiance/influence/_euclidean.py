@@ -15,7 +15,7 @@ from allegiance._core.arithmetic import power_of_two, row_dots
 from allegiance._core.parallel import for_row_blocks, kernel_ready, on_one_thread, slices
 from allegiance._core.parameters import Lazy
 from allegiance._core.stored import POSITIVE, Number, OrNone, Part, Sizes, floats, stored
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse, real_array
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, float_rows, is_sparse, real_array
 from allegiance.geometry import span_axes
 
 from ._base import INFLUENCES, Influence
@@ -501,9 +501,8 @@ def block_rows(part: slice, size: int = BLOCK_ROWS) -> IntArray:
 
 def block_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
     """Return the features (BLOCK_ROWS, m) of some rows to embed, repeating the last one to fill the block for BLAS."""
-    rows = X[block_rows(part)]
     with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
-        return dense(transformer.transform(rows.astype(np.float64) if is_sparse(rows) else dense(rows)))
+        return dense(transformer.transform(float_rows(X[block_rows(part)])))
 
 
 def _replace_entries(X: Rows, entries: FloatArray) -> Rows:

@@ -27,7 +27,7 @@ from allegiance._core.stored import (
     floats,
     stored,
 )
-from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, dense, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, dense, float_rows, is_sparse
 
 from ._base import INFLUENCES, Influence
 from ._diagram import Diagram, Located
@@ -258,11 +258,6 @@ class ResolvedKernel:
         for _ in range(self.params["degree"] - 1):
             result *= values
         return result
-
-
-def float_rows(X: Rows) -> Rows:
-    """Return rows in double precision for a kernel, sparse ones sparse."""
-    return X.astype(np.float64) if is_sparse(X) else dense(X)
 
 
 def with_short_indices(rows: Rows) -> Rows:

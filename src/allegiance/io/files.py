@@ -149,10 +149,9 @@ def _is_hidden(name: str, spec: str) -> bool:
 
 def format_of(path: str) -> str | None:
     """Return the format of a file by the ending of its name; None if it is unknown."""
-    suffixes = [suffix.lower() for suffix in PurePosixPath(path).suffixes]
-    compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
-    suffix = suffixes[-2] if compressed and len(suffixes) > 1 else (suffixes[-1] if suffixes else "")
-    kind = ENDINGS.get(suffix)
+    name = PurePosixPath(path.lower())
+    compressed = name.suffix in _COMPRESSED
+    kind = ENDINGS.get(PurePosixPath(name.stem).suffix if compressed else name.suffix)
     return None if compressed and kind not in ("csv", "jsonl") else kind
 
 

@@ -82,8 +82,8 @@ class OddRows:
         tall = [one.moments for one in numbers if one.moments.low.value >= 0 > one.moments.high.value]
         tall = [moments for moments in tall if moments.n > 3]
         row, n = Counter(one.high_row for one in tall).most_common(1)[0] if tall else (0, 0)
-        is_sum = [abs(one.mean * one.n + 2 * one.high.value) <= -0.01 * one.high.value for one in tall]
-        sums = sum(one.high_row == row and its_sum for one, its_sum in zip(tall, is_sum, strict=True))
+        tops = [one for one in tall if one.high_row == row]
+        sums = sum(abs(one.mean * one.n + 2 * one.high.value) <= -0.01 * one.high.value for one in tops)
         is_most = n >= 0.6 * len(tall) and n > 1 and (sums >= n / 2 or row in self._named)
         if is_most or (sums > 1 and min(one.n for one in tall) >= _MIN_SUMMED):
             odd.setdefault(row, "total")

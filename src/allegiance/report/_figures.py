@@ -15,8 +15,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardize
 from allegiance.results import AffinityResult
 
+from ._clusters import Groups
 from ._inputs import Inputs
-from ._points import STEPS, Groups, all_affinities
+from ._points import STEPS
 
 _CALLER = "report()"
 #: Height of the map and of the histogram in pixels.
@@ -59,7 +60,7 @@ class Projection(NamedTuple):
 
     @property
     def limits(self) -> list[list[float]]:
-        """The limits of both axes of the map, without extreme outliers."""
+        """The limits of both axes of the page's map, without extreme outliers."""
         low, high = self.xy.min(axis=0), self.xy.max(axis=0)
         inner_low, inner_high = np.quantile(self.xy, [_TAIL, 1 - _TAIL], axis=0)
         margin = _MARGIN * (inner_high - inner_low)
@@ -81,7 +82,7 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
     if inputs.features is not None:
         rows, names, subject = inputs.features.rows, inputs.features.names, "the columns"
     else:
-        rows, subject = all_affinities(result), "the affinities"
+        rows, subject = result._all_affinities(), "the affinities"
         names = [f"affinity to {name}" for name in result.classes.tolist()]
         if result.classes.size == 2:  # They sum to 1, so the second adds nothing.
             rows, names = rows[:, :1], names[:1]
@@ -106,7 +107,7 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> list[Proj
 
 
 def _of_columns(xy: FloatArray, names: tuple[str, str]) -> Projection:
-    """Return two columns as axes of the map."""
+    """Return two columns as axes of the page's map."""
     return Projection(", ".join(names), xy, names, " and ".join(names))
 
 
@@ -118,7 +119,7 @@ def _count_cells(projection: Projection) -> int:
 
 
 def _principal_components(values: Rows, most: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Return map coordinates (n, m) and shares of variance (m,) of at least two principal components."""
+    """Return coordinates (n, m) on the page's map, at least two principal components, and shares of variance (m,)."""
     n, d = values.shape
     if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
         values = dense(values)
@@ -145,9 +146,12 @@ def _discriminant_axes(components: FloatArray, result: AffinityResult) -> FloatA
     return np.asarray(axes, dtype=np.float64) if axes.shape[1] == 2 and np.isfinite(axes).all() else None
 
 
-def draw_figures(counts: IntArray, groups: Groups, projection: Projection) -> dict[str, Any]:
-    """Return the map and the histogram of counts (STEPS,), as Bokeh embeds them."""
-    roots = {"map": _draw_map(projection, groups.word), "histogram": _draw_histogram(counts, groups.word)}
+def draw_figures(levels: IntArray, groups: Groups, projection: Projection) -> dict[str, Any]:
+    """Return the map, and the histogram of all labels by level (k, STEPS + 1), as Bokeh embeds them."""
+    roots = {
+        "map": _draw_map(projection, groups.word),
+        "histogram": _draw_histogram(counts_in_bins(levels.sum(axis=0)), groups.word),
+    }
     document = require("bokeh.document", "report", _CALLER).Document()
     for root in roots.values():
         document.add_root(root)
@@ -156,11 +160,6 @@ def draw_figures(counts: IntArray, groups: Groups, projection: Projection) -> di
         "documents": {"report": document.to_json(deferred=False)},
         "items": [{"docid": "report", "roots": elements, "root_ids": list(elements)}],
     }
-
-
-def _models() -> Any:
-    """Return the module of Bokeh models that figures consist of."""
-    return require("bokeh.models", "report", _CALLER)
 
 
 def _figure(height: int, **settings: Any) -> Any:
@@ -185,7 +184,8 @@ def _figure(height: int, **settings: Any) -> Any:
 
 def _source(name: str, *columns: str) -> Any:
     """Return the empty data source of a figure, which the page's scripts fill."""
-    return _models().ColumnDataSource({column: [] for column in columns}, name=f"{name}-data")
+    models = require("bokeh.models", "report", _CALLER)
+    return models.ColumnDataSource({column: [] for column in columns}, name=f"{name}-data")
 
 
 def _add_tools(plot: Any, *tools: Any) -> None:
@@ -197,7 +197,7 @@ def _add_tools(plot: Any, *tools: Any) -> None:
 
 def _draw_map(projection: Projection, word: str) -> Any:
     """Return the map figure: a density, crosses for noise, dots, weak labels, cluster names, and a ring."""
-    models = _models()
+    models = require("bokeh.models", "report", _CALLER)
     (left, right), (bottom, top) = projection.limits
     plot = _figure(
         _MAP_HEIGHT,
@@ -246,7 +246,7 @@ def _draw_map(projection: Projection, word: str) -> Any:
 
 def _draw_histogram(counts: IntArray, word: str) -> Any:
     """Return the histogram figure: bars of all labels, and in front of them the selected labels."""
-    models = _models()
+    models = require("bokeh.models", "report", _CALLER)
     edges = np.arange(STEPS + 1) / STEPS
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
     start = float(min(np.floor(first / 10) / 10, 0.4))
@@ -277,8 +277,13 @@ def _draw_histogram(counts: IntArray, word: str) -> Any:
     return plot
 
 
+def counts_in_bins(levels: IntArray) -> IntArray:
+    """Return the bars (STEPS,) of the histogram from counts by level; only the first bin includes its left end."""
+    return np.append(levels[0] + levels[1], levels[2:])
+
+
 def palettes(k: int) -> dict[str, list[str]]:
-    """Return the colors of figures for trust, clusters (which repeat after the last one), verdicts and values."""
+    """Return the colors of the page's figures: trust, clusters (repeated after the last one), verdicts and values."""
     interpolate = require("bokeh.palettes", "report", _CALLER).interp_palette
     return {
         "trust": list(interpolate(_TRUST, _SIZE)),

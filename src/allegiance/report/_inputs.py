@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from allegiance._core.validation import (
-    MISSING_WORDS,
     AnyArray,
     FloatArray,
     IntArray,
@@ -28,12 +27,21 @@ from allegiance._core.validation import (
 )
 from allegiance.results import AffinityResult
 
+from ._columns import Column, read_columns
+
 #: Longest side of an image on a page, in pixels.
 THUMBNAIL = 96
 #: Image formats to open. Formats that are programs, such as PostScript, are excluded.
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF")
 #: Array entries per block when the range of images is computed.
 _BLOCK = 4_000_000
+#: Column names of exported files, which identifiers must not use.
+RESERVED_NAMES = (
+    "row", "label", "cluster_name", "label_before", "trust", "verdict", "rival", "own_affinity", "typicality",
+    "decision", "new_label", "decided_at",
+)  # fmt: skip
+#: Most columns of X on the page if there is no table; those that separate the clusters best.
+MAX_FEATURES = 200
 
 
 class Images:
@@ -49,20 +57,16 @@ class Images:
             return None
         kind = "png"
         if isinstance(entry, Path):
-            image, kind = _read_file(entry, row, longest)
+            image, kind = self._open(entry, row, longest)
         else:
-            image = _pillow().fromarray(self._to_bytes(entry))
+            low, high = self._range
+            # Halved, since the difference of two large numbers may overflow.
+            level = (entry.astype(np.float64) / 2 - low / 2) / max(high / 2 - low / 2, np.finfo(float).tiny) * 255
+            image = require("PIL.Image", "report", "images").fromarray(np.round(level).astype(np.uint8))
             image.thumbnail((longest, longest))
         file = io.BytesIO()
         image.save(file, kind, optimize=True, **({"quality": 80} if kind == "jpeg" else {}))
         return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
-
-    def _to_bytes(self, pixels: AnyArray) -> AnyArray:
-        """Return the pixels of the user's image as bytes, from black to white over the range of all images."""
-        low, high = self._range
-        # Halved, since the difference of two large numbers may overflow.
-        level = (pixels.astype(np.float64) / 2 - low / 2) / max(high / 2 - low / 2, np.finfo(float).tiny) * 255
-        return np.round(level).astype(np.uint8)
 
     @cached_property
     def _range(self) -> tuple[float, float]:
@@ -77,37 +81,26 @@ class Images:
             raise ValueError("images contains NaN or infinity: its numbers must be finite.")
         return low, high
 
-
-def _read_file(path: Path, row: int, longest: int) -> tuple[Any, str]:
-    """Return the user's image file, small, upright and without transparency, and the format to keep it in."""
-    image_module = _pillow()
-    try:
-        with image_module.open(path, formats=_FORMATS) as image:
-            image.draft("RGB", (2 * longest, 2 * longest))  # JPEG files need not be decoded in full size.
-            upright = require("PIL.ImageOps", "report", "images").exif_transpose(image)
-            upright.thumbnail((longest, longest))
-            return _on_white(upright), "jpeg" if image.format == "JPEG" else "png"
-    except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
-        raise ValueError(
-            f"images: row {row} names {str(path)!r}, which cannot be read as an image ({error}): correct the path, "
-            f"convert the file to one of {', '.join(_FORMATS)}, or pass None for points without an image."
-        ) from error
-
-
-def _pillow() -> Any:
-    """Import Pillow, which reads the user's images."""
-    return require("PIL.Image", "report", "images")
-
-
-def _on_white(image: Any) -> Any:
-    """Return the user's image in gray or color bytes, with transparent pixels in white."""
-    if image.mode in ("L", "RGB"):
-        return image
-    if not image.has_transparency_data:
-        return image.convert("L" if image.mode == "1" else "RGB")
-    paper = _pillow().new("RGBA", image.size, "white")
-    paper.alpha_composite(image.convert("RGBA"))
-    return paper.convert("RGB")
+    def _open(self, path: Path, row: int, longest: int) -> tuple[Any, str]:
+        """Return the user's image file, small, upright and without transparency, and the format to keep it in."""
+        pillow = require("PIL.Image", "report", "images")
+        try:
+            with pillow.open(path, formats=_FORMATS) as image:
+                image.draft("RGB", (2 * longest, 2 * longest))  # JPEG files need not be decoded in full size.
+                upright = require("PIL.ImageOps", "report", "images").exif_transpose(image)
+                upright.thumbnail((longest, longest))
+                if upright.mode not in ("L", "RGB") and upright.has_transparency_data:
+                    paper = pillow.new("RGBA", upright.size, "white")
+                    paper.alpha_composite(upright.convert("RGBA"))
+                    upright = paper.convert("RGB")
+                elif upright.mode not in ("L", "RGB"):
+                    upright = upright.convert("L" if upright.mode == "1" else "RGB")
+                return upright, "jpeg" if image.format == "JPEG" else "png"
+        except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+            raise ValueError(
+                f"images: row {row} names {str(path)!r}, which cannot be read as an image ({error}): correct the path, "
+                f"convert the file to one of {', '.join(_FORMATS)}, or pass None for points without an image."
+            ) from error
 
 
 def check_images(images: Any, n_points: int) -> Images | None:
@@ -160,26 +153,6 @@ def texts_for_each(values: Any, n_points: int) -> list[str]:
     return entries
 
 
-#: Column names of exported files, which identifiers must not use.
-RESERVED_NAMES = (
-    "row", "label", "cluster_name", "label_before", "trust", "verdict", "rival", "own_affinity", "typicality",
-    "decision", "new_label", "decided_at",
-)  # fmt: skip
-#: Most distinct values of a text column that is a category, absolute and as a share of all rows.
-_MAX_LEVELS, _LEVEL_SHARE = 40, 0.5
-#: Smallest share of numbers in a text column that counts as numeric.
-_NUMBER_SHARE = 0.99
-#: Most columns of X on the page if there is no table; those that separate the clusters best.
-MAX_FEATURES = 200
-#: Characters shown of a text.
-EXCERPT = 1_000
-
-
-def shorten(text: str, length: int) -> str:
-    """Return a text from the inputs of the page cut to a length in characters."""
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
 class Features(NamedTuple):
     """The input X of the page, the data that was clustered, as numbers."""
 
@@ -189,44 +162,6 @@ class Features(NamedTuple):
     """(d,) one for each column."""
     are_named: bool
     """Whether the names are the user's; otherwise they are x0, x1, ..."""
-
-
-class Column(NamedTuple):
-    """A column of the input table of the page."""
-
-    name: str
-    kind: str
-    """``number``, ``date``, ``category`` or ``text``."""
-    values: Any
-    """(n,) floats, NaN where missing, for dates milliseconds since 1970; codes of ``levels``, -1 where missing; or
-    texts, None where missing."""
-    levels: tuple[str, ...] = ()
-    is_named: bool = True
-    """Whether the name is the user's."""
-    describes: bool = True
-    """Whether clusters are described in it."""
-
-    @property
-    def is_year(self) -> bool:
-        """Whether the values of the user's column are years, which are written without separators."""
-        if self.kind != "number":
-            return False
-        if self.values is None:
-            return "year" in self.name.lower()
-        known = self.values[~np.isnan(self.values)]
-        return bool(known.size and ((known == np.round(known)) & (known >= 1700) & (known <= 2100)).all())
-
-    def text(self, row: int) -> str | None:
-        """Return a value of the user's column as text for readers; None if missing."""
-        value = self.values[row]
-        if self.kind == "category":
-            return None if value < 0 else self.levels[value]
-        if value is None or value != value or self.kind == "text":
-            return None if value != value else value
-        if self.kind == "date":
-            moment = np.datetime64(int(value), "ms")
-            return str(moment.astype("datetime64[D]") if value % 86_400_000 == 0 else moment.astype("datetime64[s]"))
-        return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
 class Inputs(NamedTuple):
@@ -263,13 +198,14 @@ def check_inputs(
     table, name = _frame(data), "data"
     if data is not None and table is None:
         raise TypeError(f"data must be a frame of pandas, polars or pyarrow, got {type(data).__name__}.")
-    if table is None and feature_names is None and _is_mixed(_frame(X)):  # X is the user's own table.
-        table, name, X = _frame(X), "X", None
+    frame = _frame(X) if table is None and feature_names is None else None
+    if frame is not None and not all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.dtypes()):
+        table, name, X = frame, "X", None  # X is the user's own table.
     if table is not None and len(table) != n:
         raise ValueError(f"{name} has {len(table)} rows but the result has {n} points: pass the rows it scored.")
     features = check_features(X, feature_names, n)
-    identifiers = _identifiers(result, X if table is None else table.to_native(), _named_ids(ids, table, n))
-    columns = list(_features_as_columns(features, result)) if table is None else list(read_columns(table))
+    identifiers = _check_ids(ids, result, table, X)
+    columns = list(_feature_columns(features, result) if table is None else read_columns(table))
     has_media = texts is not None or images is not None
     if describe_by is None and table is None and features is not None and has_media and not features.are_named:
         describe_by = []  # The numbers of an embedding say nothing to a reader.
@@ -295,76 +231,6 @@ def _frame(data: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _is_mixed(frame: Any) -> bool:
-    """Return whether an input frame has categories, texts or dates."""
-    return frame is not None and not all(t.is_numeric() or t == nw.Boolean for t in frame.schema.dtypes())
-
-
-def read_columns(table: Any) -> Iterator[Column]:
-    """Return the columns of an input table, a narwhals frame, by their kind."""
-    for name in table.columns:
-        series = table[name]
-        if series.dtype.is_numeric():
-            values = series.cast(nw.Float64).to_numpy().astype(np.float64)
-            values = np.where(np.isfinite(values), values, np.nan)
-            codes = np.unique(values[~np.isnan(values)])
-            if codes.size <= 2 and (codes == codes.round()).all():  # For two codes, shares are clearer than a mean.
-                yield _text_column(str(name), [str(int(v)) if v == v else None for v in values.tolist()])
-            else:
-                yield Column(str(name), "number", values)
-        elif series.dtype in (nw.Datetime, nw.Date):
-            moments = series.cast(nw.Datetime("us")) if series.dtype == nw.Date else series
-            yield Column(str(name), "date", moments.dt.timestamp("ms").cast(nw.Float64).to_numpy().astype(np.float64))
-        else:
-            yield _text_column(str(name), series.to_list())
-
-
-def _text_column(name: str, entries: list[Any]) -> Column:
-    """Return an input column of texts as numbers if nearly all are, as a category if levels are few, else as texts."""
-    texts = [None if is_missing(entry) or str(entry) == "<NA>" else str(entry) for entry in entries]
-    levels = sorted({text for text in texts if text is not None})
-    numbers = {level: _parse_number(level) for level in levels}
-    words = {level for level in levels if level.strip().lower() in MISSING_WORDS}
-    n_values = sum(text is not None and text not in words for text in texts)
-    n_numbers = sum(text is not None and numbers[text] is not None for text in texts)
-    # A few distinct numbers without any text are codes.
-    is_numeric = n_numbers >= max(_NUMBER_SHARE * n_values, 1)
-    if is_numeric and (n_numbers < len(texts) - texts.count(None) or len(levels) > _MAX_LEVELS):
-        return Column(name, "number", np.array([numbers.get(text or "", np.nan) for text in texts], dtype=np.float64))
-    if len(levels) > max(2, min(_MAX_LEVELS, _LEVEL_SHARE * len(texts))):
-        return Column(name, "text", texts)
-    code = {level: number for number, level in enumerate(levels)} | {None: -1}
-    return Column(name, "category", np.array([code[text] for text in texts], dtype=np.int64), tuple(levels))
-
-
-def _parse_number(text: str) -> float | None:
-    """Return an input text as a number; None for words, and for codes such as 007."""
-    text = text.strip()
-    try:
-        value = None if text[:1] == "0" and text[1:2].isdigit() else float(text)
-    except ValueError:
-        return None
-    return value if value is not None and np.isfinite(value) else None
-
-
-def _features_as_columns(features: Features | None, result: AffinityResult) -> Iterator[Column]:
-    """Return the input X as columns: all, or the ``MAX_FEATURES`` that separate the clusters best."""
-    if features is None:
-        return
-    d = len(features.names)
-    places = np.arange(d) if d <= MAX_FEATURES else _most_separating(features.rows, result)
-    for place in np.sort(places).tolist():
-        values = np.ravel(dense(features.rows[:, [place]])).astype(np.float64)
-        yield Column(features.names[place], "number", values, is_named=features.are_named)
-
-
-def _most_separating(rows: Rows, result: AffinityResult) -> IntArray:
-    """Return the ``MAX_FEATURES`` columns of the input X with the largest share of variance between clusters."""
-    means = np.stack([np.ravel(rows[result._codes == code].mean(axis=0)) for code in np.unique(result._codes)])
-    variance = StandardScaler(with_mean=False).fit(rows).var_
-    return np.argsort(-means.var(axis=0) / np.maximum(variance, 1e-300), kind="stable")[:MAX_FEATURES]
-
-
 def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None:
     """Check the inputs X and ``feature_names``: return X with a name for each column, or None if there is no X."""
     if X is None:
@@ -387,14 +253,34 @@ def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None
     return Features(rows, names, frame is not None or feature_names is not None)
 
 
+def _feature_columns(features: Features | None, result: AffinityResult) -> Iterator[Column]:
+    """Return the input X as columns: all, or the ``MAX_FEATURES`` with the most variance between clusters."""
+    if features is None:
+        return
+    places, rows = np.arange(len(features.names)), features.rows
+    if places.size > MAX_FEATURES:
+        means = np.stack([np.ravel(rows[result._codes == code].mean(axis=0)) for code in np.unique(result._codes)])
+        variance = np.maximum(StandardScaler(with_mean=False).fit(rows).var_, 1e-300)
+        places = np.sort(np.argsort(-means.var(axis=0) / variance, kind="stable")[:MAX_FEATURES])
+    for place in places.tolist():
+        values = np.ravel(dense(rows[:, [place]])).astype(np.float64)
+        yield Column(features.names[place], "number", values, is_named=features.are_named)
+
+
 def check_map(
     map: Any, n_points: int, columns: list[Column] | None = None
 ) -> tuple[FloatArray, tuple[str, str]] | None:
-    """Check the input ``map``: return two coordinates per point and their names."""
+    """Check the input ``map``: return two coordinates per point and their names; missing values are the median."""
     if map is None:
         return None
     if isinstance(map, list | tuple) and len(map) == 2 and all(isinstance(name, str) for name in map):
-        return _map_columns(map, columns or [])
+        by_name = {column.name: column.values for column in columns or [] if column.kind in ("number", "date")}
+        for name in map:
+            if name not in by_name:
+                raise ValueError(f"map names {name!r}, which is not a column of numbers or dates.")
+        values = np.column_stack([by_name[name] for name in map])
+        middle = np.nanmedian(values, axis=0) if np.isfinite(values).any(axis=0).all() else np.zeros(2)
+        return np.where(np.isfinite(values), values, middle), (map[0], map[1])
     frame = _frame(map)
     try:
         values = np.asarray(map if frame is None else frame.to_numpy(), dtype=np.float64)
@@ -405,17 +291,6 @@ def check_map(
     if not np.isfinite(values).all():
         raise ValueError("map contains NaN or infinity: every point needs two finite numbers.")
     return values, ("x", "y") if frame is None else (str(frame.columns[0]), str(frame.columns[1]))
-
-
-def _map_columns(names: Any, columns: list[Column]) -> tuple[FloatArray, tuple[str, str]]:
-    """Return two columns of the input table as coordinates, with missing values at the median."""
-    by_name = {column.name: column.values for column in columns if column.kind in ("number", "date")}
-    for name in names:
-        if name not in by_name:
-            raise ValueError(f"map names {name!r}, which is not a column of numbers or dates.")
-    values = np.column_stack([by_name[name] for name in names])
-    middle = np.nanmedian(values, axis=0) if np.isfinite(values).any(axis=0).all() else np.zeros(2)
-    return np.where(np.isfinite(values), values, middle), (names[0], names[1])
 
 
 def check_row_numbers(rows: Any, n_points: int) -> IntArray:
@@ -430,35 +305,31 @@ def check_row_numbers(rows: Any, n_points: int) -> IntArray:
     return numbers.astype(np.int64)
 
 
-def _named_ids(ids: Any, table: Any, n_points: int) -> Any:
-    """Return the columns of the input table that ``ids`` names; a list of n texts may also be the ids themselves."""
+def _check_ids(ids: Any, result: AffinityResult, table: Any, X: Any) -> dict[str, list[Any]]:
+    """Check the input ``ids``: return identifiers by name, by default the index of the scored frame, the table or X.
+
+    ``ids`` may name columns of the table; a list of n texts may also be the identifiers themselves.
+    """
     names = [ids] if isinstance(ids, str) else ids
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        return ids
-    if table is not None and all(name in table.columns for name in names):
-        return table.select(names).to_native()
-    if isinstance(ids, str) or len(ids) != n_points:
-        raise ValueError(
-            f"ids names the column {names[0]!r}, which data does not have: pass data=, or one id per point."
-        )
-    return ids
-
-
-def _identifiers(result: AffinityResult, X: Any, ids: Any) -> dict[str, list[Any]]:
-    """Return the input ``ids`` by name, or the index of the scored frame or of X, if any."""
-    frame = _frame(X if ids is None else ids)
+    if isinstance(names, list) and names and all(isinstance(name, str) for name in names):
+        if table is not None and all(name in table.columns for name in names):
+            ids = table.select(names)
+        elif isinstance(ids, str) or len(ids) != len(result):
+            raise ValueError(
+                f"ids names the column {names[0]!r}, which data does not have: pass data=, or one id per point."
+            )
     if ids is not None:
+        frame = _frame(ids)
         columns = {"id": ids} if frame is None else {name: frame[name] for name in frame.columns}
     else:
-        index = result._frame_like.index
+        index, frame = result._frame_like.index, _frame(X) if table is None else table
         if index is None and frame is not None:
             index = nw.maybe_get_index(frame)
         if index is None or list(index) == list(range(len(index))):
             return {}
         name = getattr(index, "name", None)
         columns = {"id" if name is None else str(name): list(index)}
-    n = len(result)
     return {
-        f"{name} (id)" if name in RESERVED_NAMES else str(name): one_for_each(column, "ids", n)
+        f"{name} (id)" if name in RESERVED_NAMES else str(name): one_for_each(column, "ids", len(result))
         for name, column in columns.items()
     }

@@ -17,14 +17,14 @@ from allegiance._core.validation import IntArray, is_sparse, require
 from allegiance.drivers import drivers as find_drivers
 from allegiance.fitting import NOISE
 from allegiance.io.files import check_writable, write_whole
-from allegiance.notebook import count, element, markup
+from allegiance.notebook import count, page_frame
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, display_name
 
-from . import _points
-from ._describe import column_descriptions, describe, describe_in_heat_map, name_by_words, result_traits
+from . import _clusters, _points
+from ._columns import EXCERPT
 from ._figures import draw_figures, palettes, project
-from ._inputs import EXCERPT, Inputs, check_inputs
-from ._points import Groups, NeighborFinder, PageSample
+from ._inputs import check_inputs
+from ._points import NeighborFinder
 
 _FOLDER = Path(__file__).parent
 #: The page's scripts, in the order in which they run.
@@ -32,7 +32,6 @@ _SCRIPTS = (
     "elements.js", "points.js", "state.js", "tally.js", "theme.js", "density.js", "figures.js", "store.js", "audit.js",
     "exports.js", "cards.js", "columns.js", "table.js", "start.js",
 )  # fmt: skip
-_TITLE = "Clustering report"
 #: Entries listed before the rest is folded away, and most clusters with names in the head of the heat map.
 _LISTED = {"clusters": 15, "columns": 12, "drivers": 8, "rule": 12, "named": 8}
 #: Clusters up to which rivals are shown as a matrix, and pairs listed otherwise.
@@ -41,14 +40,6 @@ _MATRIX, _PAIRS = 15, 15
 AUDITED = 60
 #: Longest side of the image in a record, characters of its text, and of an id.
 _LARGE_IMAGE, _LONG_TEXT, _ID_LENGTH = 320, 20_000, 80
-
-
-def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path | InlinePage:
-    """Write the page to a file and return its path, or return it; see :meth:`allegiance.AffinityResult.report`."""
-    if path is not None:
-        check_writable(Path(path), force=True)
-    page = InlinePage(render_report(result, X, **settings), title=settings.get("title") or _TITLE)
-    return page if path is None else page.save(path)
 
 
 def render_report(result: AffinityResult, X: Any = None, **settings: Any) -> str:
@@ -76,12 +67,12 @@ class Page:
         **settings: Any,
     ) -> None:
         self.inputs = check_inputs(result, X, **settings)
-        self.title = title or _TITLE
+        self.title = title or "Clustering report"
         self._notes, self._provenance = list(notes), dict(provenance or {})
         self._drivers = self._find_drivers(result) if drivers is None else drivers or None
         self.audit_sample, self.audit_rows, self.audit_random = _audit_queue(result)
-        self._profiles, self._traits = result_traits(result, self.inputs.columns)
-        self._typical = _points.typical_members(result)
+        self._profiles, self._traits = _clusters.result_traits(result, self.inputs.columns)
+        self._typical = _clusters.typical_members(result)
         self.nonce = ""
         """The nonce of the page's scripts, set when the page is rendered."""
         self._before: AffinityResult | None = None
@@ -90,7 +81,7 @@ class Page:
         """Cluster names by label; empty if the label needs none."""
 
     def _find_drivers(self, result: AffinityResult) -> Any:
-        """Return the drivers for the page, in the features or, without them, in the table; None without either."""
+        """Return the drivers to show on the page, of the features, else of the table; None without either."""
         features, table = self.inputs.features, self.inputs.table
         columns = [column.name for column in self.inputs.columns if column.describes and column.kind != "text"]
         if result.classes.size < 2 or not columns:
@@ -103,9 +94,9 @@ class Page:
         return find_drivers(result, table.select(columns).to_native(), scale=True)
 
     def _set_result(self, result: AffinityResult, audit: Any) -> None:
-        """Set the result that the page is about, before or after an audit."""
+        """Set the result that the page shows, before or after an audit."""
         self.result, self._audit = result, audit
-        self.groups = _points.group_points(result)
+        self.groups = _clusters.sort_clusters(result)
         self.sample = _points.choose_points(result, np.concatenate([*self._typical, self.audit_rows]))
         self._axes = project(result, self.inputs, self.groups)
 
@@ -117,13 +108,13 @@ class Page:
         return page
 
     def _cluster_names(self, result: AffinityResult, names: Any) -> dict[str, str]:
-        """Return the cluster names of the page by label: the user's, or by default traits for numbered clusters."""
+        """Return the cluster names on the page by label: the user's, or by default traits for numbered clusters."""
         user_names = check_names(result.classes, names).items()
         defaults = [""] * result.classes.size
         if result.classes.dtype.kind in "iuf":
-            defaults = [each.name for each in describe(self.inputs.columns, self._traits)]
+            defaults = [each.name for each in _clusters.describe(self.inputs.columns, self._traits)]
             if self.inputs.texts is not None and not any(defaults):
-                defaults = name_by_words(self.inputs.texts, result._codes, result.classes.size)
+                defaults = _clusters.name_by_words(self.inputs.texts, result._codes, result.classes.size)
         return {label: name or default for (label, name), default in zip(user_names, defaults, strict=True)}
 
     def html(self, *, served: bool = False) -> str:
@@ -154,7 +145,7 @@ class Page:
             ],
             "weights": None if sample.is_complete else sample.weights,
             "idNames": list(inputs.ids),
-            "table": column_descriptions(inputs.columns, self._profiles, groups.place),
+            "table": _clusters.column_descriptions(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
             "hasEvidence": any(profile is not None for profile in self._profiles),
             "near": _points.near_members(inputs, result, sample),
@@ -177,7 +168,7 @@ class Page:
         }
         to_json = require("jinja2.utils", "report", "report()").htmlsafe_json_dumps
         bokeh_json = require("bokeh.core.json_encoder", "report", "report()").serialize_json
-        figures = draw_figures(_points.counts_in_bins(levels.sum(axis=0)), groups, self._axes[0])
+        figures = draw_figures(levels, groups, self._axes[0])
         # JSON without characters that are special in HTML.
         embedded = {"figures": to_json(figures, dumps=bokeh_json), "page": to_json(page_data)}
         # Only scripts with this nonce run, and names from the data cannot contain it.
@@ -186,48 +177,149 @@ class Page:
             mode="inline", components=["bokeh"], log_level="error"
         )
         k = len(groups.clusters)
+        facts = _method_facts(result)
+        rule = [] if self._drivers is None else [line.rpartition(" -> ") for line in self._drivers.rule.splitlines()]
+        place = {label: number for number, label in enumerate(groups.labels)}
         overall = groups.summary.replication if self._audit is None else self._audit.share_right
-        text: str = (
-            _templates()
-            .get_template("report.html.j2")
-            .render(
-                embedded=embedded,
-                nonce=self.nonce,
-                key=self._key,
-                bokeh_scripts=resources.js_raw,
-                scripts=_SCRIPTS,
-                title=self.title,
-                subtitle=f"{count(len(result), 'point')} in {count(k, 'cluster')}",
-                answer=answer(result, groups, self._audit, self._notes, self._drivers),
-                tiles=tiles(
-                    result, groups, self._audit, self._before, self._drivers, self._provenance, inputs.features
-                ),
-                drivers=self._drivers,
-                rule=self._rule(),
-                listed=_LISTED,
-                heat=describe_in_heat_map(inputs.columns, self._profiles, groups.place, shares),
-                groups=groups,
-                pairs=[] if k <= _MATRIX else _points.rival_pairs(groups, _PAIRS),
-                names=[display_name(label, self.names[label]) for label in groups.labels],
-                percent=percent,
-                overall="-" if overall is None else percent(overall),
-                data=page_data,
-                map_description=self._axes[0].description,
-                note=sample_note(
-                    sample, {name: len(values) for name, values in media.items() if values is not None}, left_out
-                ),
-                export_note=export_note(inputs, sample, left_out, served),
-                provenance=self._provenance | method_facts(result),
-                technical=technical_facts(result),
-            )
+        template = _templates().get_template("report.html.j2")
+        page: str = template.render(
+            embedded=embedded,
+            nonce=self.nonce,
+            key=self._key,
+            bokeh_scripts=resources.js_raw,
+            scripts=_SCRIPTS,
+            title=self.title,
+            subtitle=f"{count(len(result), 'point')} in {count(k, 'cluster')}",
+            answer=self._answer(),
+            tiles=self._tiles(),
+            drivers=self._drivers,
+            rule=[(condition, label, place.get(label)) for condition, _, label in rule],
+            listed=_LISTED,
+            heat=_clusters.describe_in_heat_map(inputs.columns, self._profiles, groups.place, shares),
+            groups=groups,
+            pairs=[] if k <= _MATRIX else _clusters.rival_pairs(groups, _PAIRS),
+            names=[display_name(label, self.names[label]) for label in groups.labels],
+            percent=percent,
+            overall="-" if overall is None else percent(overall),
+            data=page_data,
+            map_description=self._axes[0].description,
+            note=self._sample_note(media, left_out),
+            export_note=self._export_note(left_out, served),
+            provenance=self._provenance | facts["provenance"],
+            technical=facts["technical"],
         )
-        return text
+        return page
 
-    def _rule(self) -> list[tuple[str, str, int | None]]:
-        """Return the conditions of the drivers' rule on the page, each with the label and place of its cluster."""
-        lines = [] if self._drivers is None else self._drivers.rule.splitlines()
-        place = {label: number for number, label in enumerate(self.groups.labels)}
-        return [(text, label, place.get(label)) for text, _, label in (line.rpartition(" -> ") for line in lines)]
+    def _answer(self) -> dict[str, Any]:
+        """Return the first sentences of the page: problems that change the answer, replication, where to start, facts.
+
+        A number in ``start`` is replaced by the name of the cluster at that position of the page.
+        """
+        result, groups, summary = self.result, self.groups, self.groups.summary
+        problems = [] if result._audited is not None else summary.problems
+        replication = summary.sentence if self._audit is None else self._audit.sentence()
+        start: list[str | int] = []
+        if result.classes.size > 1 and result._has_trust and any(groups.counts[1:3]):
+            worst, word = groups.clusters[0], "would hold up" if result._audited is None else "are right"
+            share = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
+            start = ["Check this cluster first: ", 0, f" ({share}"]
+            if groups.rivals[0].any():
+                start += ["; most often confused with ", int(groups.rivals[0].argmax())]
+            start.append(").")
+        # The table and the drivers may report the same finding.
+        known = {getattr(note, "kind", None) for note in self._notes}
+        flags = [] if self._drivers is None else [flag for flag in self._drivers.flags if flag.kind not in known]
+        findings = {str(one): one for one in [*self._notes, *flags]}
+        facts = summary.headlines()
+        return {
+            "problems": problems,
+            "replication": "" if result.classes.size == 1 and problems else replication,
+            "start": start,
+            "findings": [
+                {"text": str(getattr(one, "text", one)), "remedy": getattr(one, "remedy", "")}
+                for one in findings.values()
+            ],
+            "facts": facts[facts.index(summary.sentence) + 1 :] if summary.sentence in facts else facts[1:],
+        }
+
+    def _tiles(self) -> list[Tile]:
+        """Return the first facts of the page, below its title."""
+        result, audit, drivers, features = self.result, self._audit, self._drivers, self.inputs.features
+        summary, counts = self.groups.summary, self.groups.counts
+        labels, is_audited = sum(counts[:3]), result._audited is not None
+        null = None if summary._trust_map is None else summary._trust_map.null_replication
+        facts = []
+        share, interval = summary.replication, summary.replication_interval
+        if audit is not None:
+            earlier = np.nan if self._before is None else self._before.replication
+            note = f"95% interval: {_interval(audit.interval)}. Before the audit, {percent(earlier)} would hold up."
+            bar = {"value": audit.share_right, "low": audit.interval[0], "high": audit.interval[1], "mark": None}
+            facts.append(Tile("Right, by the audit", percent(audit.share_right), note, bar))
+        elif is_audited and share is not None:
+            facts.append(Tile("Right, by the audit", percent(share), "Estimated from the labels that were checked"))
+        elif share is not None and interval is not None and labels:
+            bar = {"value": share, "low": interval[0], "high": interval[1], "mark": null}
+            title = "Replication: labels that would hold up on a fresh sample"
+            facts.append(Tile(title, percent(share), f"90% prediction interval: {_interval(interval)}", bar))
+        word = "labels" if result._has_trust else "labels, by own affinity"
+        share_text = f"{counts[2] / labels:.1%} of" if counts[2] else "of"
+        note = f"{share_text} {labels:,} {word}; {counts[1]:,} are borderline"
+        facts.append(Tile("Doubtful labels", f"{counts[2]:,}", note, verdicts=counts[:3]))
+        title = f"Compared with unclustered data{' (before the audit)' if is_audited else ''}"
+        if null is not None:
+            note = f"{percent(null)} would hold up in data without clusters, too: no evidence of clusters"
+            facts.append(Tile(title, "No better", note, alarm=True))
+        elif result._has_trust and result.classes.size > 1 and features is not None and not is_sparse(features.rows):
+            facts.append(Tile(title, "Better", "More labels hold up than in comparable data without clusters"))
+        if drivers is not None and drivers.shares:
+            top = ", ".join(list(drivers.shares)[:3])
+            note = "No single column matters" if drivers.is_diffuse else f"Strongest: {top}"
+            value = self._provenance.get("columns used", "").partition(":")[0] or f"{len(drivers.shares):,}"
+            facts.append(Tile("Columns used", value, note, alarm=bool(drivers.flags)))
+        return facts
+
+    def _sample_note(self, media: dict[str, Any], left_out: list[str]) -> str:
+        """Return the sentences of the page on how many points, images, texts and columns it contains."""
+        sample = self.sample
+        note = f"The page contains all {count(sample.rows.size, 'point')}."
+        if not sample.is_complete:
+            kinds = (
+                ("those to review first and a sample, together", "labels that are not firm"),
+                ("a random sample of", "firm labels"),
+                ("a random sample of", "noise points"),
+            )
+            parts = [
+                f"all {of:,} {kind}" if there == of else f"{sampled} {there:,} of {of:,} {kind}"
+                for (there, of), (sampled, kind) in zip(sample.parts, kinds, strict=True)
+                if of
+            ]
+            note = (
+                f"The page contains {', '.join(parts)}. Counts of clusters, histogram and threshold refer to all "
+                "points; counts of a selection or a search are scaled up from the points on the page."
+            )
+        for name, entries in media.items():
+            if entries is not None and len(entries) < sample.rows.size:
+                note += f" It has {name} of {count(len(entries), 'point')}: typical members and those to review."
+        if left_out:
+            listed = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+            note += f" It has no room for {count(len(left_out), 'column')} of the table ({listed})."
+        return note
+
+    def _export_note(self, left_out: list[str], served: bool) -> str:
+        """Return the sentence of the page on the rows and columns of the exported table."""
+        sample = self.sample
+        total = sum(of for _, of in sample.parts)
+        if served or sample.is_complete:
+            note = f"The exported table has all {count(total, 'row')}"
+        else:
+            note = f"The exported table has the {sample.rows.size:,} rows on this page, a sample of {total:,}"
+        if not served:
+            texts = [c for c in self.inputs.columns if c.kind == "text"]
+            if any(len(text or "") > EXCERPT for column in texts for text in column.values):
+                note += f"; texts are cut at {EXCERPT:,} characters"
+            if left_out:
+                note += f"; it lacks {count(len(left_out), 'column')} that the page has no room for"
+        return f"{note}."
 
     def points(self, rows: IntArray, kind: Any = None) -> dict[str, Any]:
         """Return some points in page format; by default points that were not on the page."""
@@ -244,22 +336,6 @@ class Page:
             "values": _points.table_columns(self.inputs.columns, rows),
         }
 
-    def find(self, query: str, most: int) -> IntArray:
-        """Return the rows that a search on the page finds by number, identifier or text, exact matches first."""
-        if not query:
-            return np.zeros(0, dtype=np.int64)
-        pattern, part = query.casefold(), list[int]()
-        number = int(query) if query.isdecimal() else -1
-        whole: list[int] = np.flatnonzero(self.inputs.row_numbers == number).tolist()
-        for column in [*self.inputs.ids.values(), *([self.inputs.texts] if self.inputs.texts else [])]:
-            for row, entry in enumerate(column):
-                text = str(entry).casefold()
-                if text == pattern:
-                    whole.append(row)
-                elif pattern in text and len(part) < most:
-                    part.append(row)
-        return np.array(list(dict.fromkeys([*whole, *part]))[:most], dtype=np.int64)
-
     @cached_property
     def _key(self) -> str:
         """The page's key of these labels, under which the browser stores decisions; the same for every rendering."""
@@ -272,11 +348,11 @@ class Page:
 
     @cached_property
     def _neighbor_finder(self) -> NeighborFinder | None:
-        """The finder of nearest members for records of the page; None without features."""
+        """The finder of the nearest members that the page shows of a point; None without features."""
         return None if self.inputs.features is None else NeighborFinder(self.inputs.features, self.result._codes)
 
     def record(self, row: int) -> dict[str, Any]:
-        """Return the full record of a point for the page: every column, whole text, large image, nearest members."""
+        """Return all that the page can show of a point: every column, whole text, large image, nearest members."""
         result, inputs = self.result, self.inputs
         near: list[list[int]] = []
         if self._neighbor_finder is not None:
@@ -325,15 +401,7 @@ def _templates() -> Any:
 
 
 class InlinePage:
-    """A page that a notebook shows in a frame, which isolates styles and scripts.
-
-    Parameters
-    ----------
-    html
-        The complete page.
-    title
-        The accessible title of the frame.
-    """
+    """A page that a notebook shows in a frame with a title; the frame isolates styles and scripts."""
 
     def __init__(self, html: str, *, title: str) -> None:
         self.html = html
@@ -349,60 +417,16 @@ class InlinePage:
         return f"{self.title}: a page of {len(self.html) / 1e6:.1f} MB that notebooks show; save('page.html') writes it"
 
     def _repr_html_(self) -> str:
-        # Scripts run and may offer downloads, but have no access to the notebook.
-        """Return the page in a frame for notebooks."""
+        """Return the page in a frame: its scripts may offer downloads, but have no access to the notebook."""
         return page_frame(760, self.title, srcdoc=self.html, sandbox="allow-scripts allow-downloads allow-popups")
-
-
-def page_frame(height: int, title: str, **settings: Any) -> str:
-    """Return the markup of a frame with a page, by ``src`` or ``srcdoc``."""
-    style = {"width": "100%", "height": height, "style": "border: 0; background: white"}
-    return markup(element("iframe", **settings, title=title, **style))
 
 
 _LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
 
 
 def percent(share: float) -> str:
-    """Return a share for the page in percent; a dash for NaN."""
+    """Return a share as text on the page, in percent; a dash for NaN."""
     return "-" if np.isnan(share) else f"{100.0 * share:.0f}%"
-
-
-def answer(result: AffinityResult, groups: Groups, audit: Any, notes: list[Any], drivers: Any) -> dict[str, Any]:
-    """Return the headline of the page: problems that change the answer, replication, where to start; and other facts.
-
-    A number in ``start`` is replaced by the name of the cluster at that position of the page.
-    """
-    summary = groups.summary
-    problems = [] if result._audited is not None else summary.problems
-    replication = summary.sentence if audit is None else audit.sentence()
-    # The table and the drivers may report the same finding.
-    known = {getattr(note, "kind", None) for note in notes}
-    flags = [] if drivers is None else [flag for flag in drivers.flags if flag.kind not in known]
-    findings = {str(one): one for one in [*notes, *flags]}
-    facts = summary.headlines()
-    return {
-        "problems": problems,
-        "replication": "" if result.classes.size == 1 and problems else replication,
-        "start": _where_to_start(result, groups),
-        "findings": [
-            {"text": str(getattr(one, "text", one)), "remedy": getattr(one, "remedy", "")} for one in findings.values()
-        ],
-        "facts": facts[facts.index(summary.sentence) + 1 :] if summary.sentence in facts else facts[1:],
-    }
-
-
-def _where_to_start(result: AffinityResult, groups: Groups) -> list[str | int]:
-    """Return the sentence of the page about the cluster to check first."""
-    worst = groups.clusters[0]
-    if result.classes.size == 1 or not result._has_trust or not sum(groups.counts[1:3]):
-        return []
-    word = "would hold up" if result._audited is None else "are right"
-    replication = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
-    sentence: list[str | int] = ["Check this cluster first: ", 0, f" ({replication}"]
-    if groups.rivals[0].any():
-        sentence += ["; most often confused with ", int(groups.rivals[0].argmax())]
-    return [*sentence, ")."]
 
 
 class Tile(NamedTuple):
@@ -417,107 +441,23 @@ class Tile(NamedTuple):
     alarm: bool = False
 
 
-def tiles(
-    result: AffinityResult, groups: Groups, audit: Any, before: Any, drivers: Any, provenance: Any, features: Any
-) -> list[Tile]:
-    """Return the first facts of the page."""
-    summary, counts = groups.summary, groups.counts
-    labels, is_audited = sum(counts[:3]), result._audited is not None
-    null = None if summary._trust_map is None else getattr(summary._trust_map, "null_replication", None)
-    facts = []
-    share, interval = summary.replication, summary.replication_interval
-    if audit is not None:
-        earlier = np.nan if before is None else before.replication
-        note = f"95% interval: {_interval(audit.interval)}. Before the audit, {percent(earlier)} would hold up."
-        bar = {"value": audit.share_right, "low": audit.interval[0], "high": audit.interval[1], "mark": None}
-        facts.append(Tile("Right, by the audit", percent(audit.share_right), note, bar))
-    elif is_audited and share is not None:
-        facts.append(Tile("Right, by the audit", percent(share), "Estimated from the labels that were checked"))
-    elif share is not None and interval is not None and labels:
-        bar = {"value": share, "low": interval[0], "high": interval[1], "mark": null}
-        title = "Replication: labels that would hold up on a fresh sample"
-        facts.append(Tile(title, percent(share), f"90% prediction interval: {_interval(interval)}", bar))
-    word = "labels" if result._has_trust else "labels, by own affinity"
-    share_text = f"{counts[2] / labels:.1%} of" if counts[2] else "of"
-    note = f"{share_text} {labels:,} {word}; {counts[1]:,} are borderline"
-    facts.append(Tile("Doubtful labels", f"{counts[2]:,}", note, verdicts=counts[:3]))
-    title = f"Compared with unclustered data{' (before the audit)' if is_audited else ''}"
-    if null is not None:
-        note = f"{percent(null)} would hold up in data without clusters, too: no evidence of clusters"
-        facts.append(Tile(title, "No better", note, alarm=True))
-    elif result._has_trust and result.classes.size > 1 and features is not None and not is_sparse(features.rows):
-        facts.append(Tile(title, "Better", "More labels hold up than in comparable data without clusters"))
-    if drivers is not None and drivers.shares:
-        top = ", ".join(list(drivers.shares)[:3])
-        note = "No single column matters" if drivers.is_diffuse else f"Strongest: {top}"
-        value = provenance.get("columns used", "").partition(":")[0] or f"{len(drivers.shares):,}"
-        facts.append(Tile("Columns used", value, note, alarm=bool(drivers.flags)))
-    return facts
-
-
 def _interval(interval: tuple[float, float]) -> str:
     """Return an interval of shares for the page, in percent."""
     return f"{100 * interval[0]:.0f}-{percent(interval[1])}"
 
 
-def sample_note(sample: PageSample, media: dict[str, int], left_out: list[str]) -> str:
-    """Return the page's note on its points, images and texts, and on columns without room."""
-    note = f"The page contains all {count(sample.rows.size, 'point')}."
-    if not sample.is_complete:
-        kinds = (
-            ("those to review first and a sample, together", "labels that are not firm"),
-            ("a random sample of", "firm labels"),
-            ("a random sample of", "noise points"),
-        )
-        parts = [
-            f"all {of:,} {kind}" if there == of else f"{sampled} {there:,} of {of:,} {kind}"
-            for (there, of), (sampled, kind) in zip(sample.parts, kinds, strict=True)
-            if of
-        ]
-        note = (
-            f"The page contains {', '.join(parts)}. Counts of clusters, histogram and threshold refer to all points; "
-            "counts of a selection or a search are scaled up from the points on the page."
-        )
-    for name, number in media.items():
-        if number < sample.rows.size:
-            note += f" It has {name} of {count(number, 'point')}: typical members and those to review."
-    if left_out:
-        listed = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
-        note += f" It has no room for {count(len(left_out), 'column')} of the table ({listed})."
-    return note
-
-
-def export_note(inputs: Inputs, sample: PageSample, left_out: list[str], served: bool) -> str:
-    """Return the page's note on the rows and columns of the exported table."""
-    total = sum(of for _, of in sample.parts)
-    if served or sample.is_complete:
-        note = f"The exported table has all {count(total, 'row')}"
-    else:
-        note = f"The exported table has the {sample.rows.size:,} rows on this page, a sample of {total:,}"
-    if not served:
-        texts = [c for c in inputs.columns if c.kind == "text"]
-        if any(len(text or "") > EXCERPT for column in texts for text in column.values):
-            note += f"; texts are cut at {EXCERPT:,} characters"
-        if left_out:
-            note += f"; it lacks {count(len(left_out), 'column')} that the page has no room for"
-    return f"{note}."
-
-
-def method_facts(result: AffinityResult) -> dict[str, str]:
-    """Return the page's facts on how trust was estimated, by topic."""
+def _method_facts(result: AffinityResult) -> dict[str, dict[str, str]]:
+    """Return the facts at the end of the page on how trust and affinities were estimated, by topic."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
     if result._trust_map is not None:
-        trust = "the probability that a label would hold up on a fresh sample, from re-clustering parts of the data"
-        if result._audited is not None:
-            trust = "the probability that a label is right, from the audit and from re-clustering parts of the data"
-    return {"trust": trust, **({} if result._trust_map is None else {"clusterer": result._trust_map.note})}
-
-
-def technical_facts(result: AffinityResult) -> dict[str, str]:
-    """Return the page's facts on how the affinities were computed, by topic."""
+        is_right = "would hold up on a fresh sample, " if result._audited is None else "is right, from the audit and "
+        trust = f"the probability that a label {is_right}from re-clustering parts of the data"
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     return {
-        **result.summary().measurement_facts(),
-        "precision": f"95% intervals within ±{result._measurement.eps:g} requested (eps)",
-        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        "provenance": {"trust": trust} | ({} if result._trust_map is None else {"clusterer": result._trust_map.note}),
+        "technical": {
+            **result.summary().measurement_facts(),
+            "precision": f"95% intervals within ±{result._measurement.eps:g} requested (eps)",
+            "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+        },
     }

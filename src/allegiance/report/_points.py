@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from allegiance._core.parallel import stream
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 from allegiance.engines import Z95
-from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, Summary, review_rows
+from allegiance.results import FIRM, VERDICTS, AffinityResult, review_rows
 
-from ._inputs import EXCERPT, Column, Features, Inputs, shorten
+from ._clusters import Groups
+from ._columns import EXCERPT, Column, shorten
+from ._inputs import Features, Inputs
 
 #: Most points for which the page contains all of them.
 MAX_POINTS = 100_000
@@ -24,8 +25,6 @@ MAX_POINTS = 100_000
 #: labels, and of noise.
 MAX_LISTED = 60_000
 MAX_DOUBTFUL, MAX_FIRM, MAX_NOISE = 10_000, 25_000, 5_000
-#: Typical members per cluster, and in total.
-TYPICAL, MAX_TYPICAL = 6, 5_000
 #: Points whose nearest members are on the page, and the number of members per cluster.
 MAX_NEAR, NEAR = 1_000, 3
 #: Characters for images, texts and table columns on a page; the share for typical members.
@@ -36,37 +35,6 @@ N_AFFINITIES = 3
 STEPS = 100
 #: Key of the random streams of the samples.
 _STREAM = 0x5E9027
-
-
-class Groups(NamedTuple):
-    """The points of the page by cluster, the least trusted cluster first."""
-
-    summary: Summary
-    clusters: list[ClusterFigures]
-    """(k,) without noise."""
-    rivals: IntArray
-    """(k, k) number of labels of each cluster (rows) that are not firm, by rival (columns)."""
-    noise: int
-    """Number of noise points."""
-    place: IntArray
-    """(k,) position of each cluster of ``classes`` in this order."""
-    code: IntArray
-    """(n,) position of each point's cluster; k for noise, which is last."""
-    values: FloatArray
-    """(n,) trust or, without calibration, own affinity; NaN for noise."""
-    word: str
-    """The name of the values."""
-
-    @property
-    def labels(self) -> list[str]:
-        """(k,) labels of the clusters of points on the page, as text."""
-        return [str(cluster.name) for cluster in self.clusters]
-
-    @property
-    def counts(self) -> list[int]:
-        """Numbers of firm, borderline, doubtful and noise points on the page."""
-        verdicts = [(c.firm, c.borderline, c.doubtful) for c in self.clusters]
-        return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
 
 class PageSample(NamedTuple):
@@ -85,34 +53,6 @@ class PageSample(NamedTuple):
     def is_complete(self) -> bool:
         """Whether the page contains every point."""
         return all(on_page == total for on_page, total in self.parts)
-
-
-def group_points(result: AffinityResult) -> Groups:
-    """Count the points of each cluster for the page, and sort the clusters as in summaries."""
-    k, summary = result.classes.size, result.summary()
-    figures = summary.clusters
-    order = sorted(range(k), key=lambda code: -figures[code].doubt)
-    place = np.argsort(order)
-    return Groups(
-        summary=summary,
-        clusters=[figures[code] for code in order],
-        rivals=summary.rivals[np.ix_(order, order)],
-        noise=int(result._noise.sum()),
-        place=place,
-        code=np.where(result._noise, k, place[result._codes]),
-        # A sum may round to just above 1.
-        values=np.minimum(result._trust_or_affinity, 1.0),
-        word="trust" if result._has_trust else "own affinity",
-    )
-
-
-def typical_members(result: AffinityResult) -> list[IntArray]:
-    """Return the points of each cluster that are its most typical members, the most typical first."""
-    each = max(1, min(TYPICAL, MAX_TYPICAL // result.classes.size))
-    # Noise, then one cluster after the other, the most typical members first.
-    order = np.lexsort([-result.typicality, result._codes])
-    starts = np.searchsorted(result._codes[order], np.arange(result.classes.size + 1))
-    return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
 
 
 def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
@@ -152,7 +92,7 @@ def level_of(values: FloatArray) -> IntArray:
 
 
 def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
-    """Count the points of each cluster at each level (k, STEPS + 1), and add up their values."""
+    """Count all points for the page by cluster and level (k, STEPS + 1), and add up their values."""
     k = len(groups.clusters)
     labeled = groups.code < k
     place = groups.code[labeled] * (STEPS + 1) + level_of(groups.values[labeled])
@@ -161,45 +101,12 @@ def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
     return counts.reshape(k, -1), sums.reshape(k, -1)
 
 
-def counts_in_bins(levels: IntArray) -> IntArray:
-    """Return the number of points per bin (STEPS,) from counts by level; only the first bin includes its left end."""
-    return np.append(levels[0] + levels[1], levels[2:])
-
-
-def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
-    """Return the positions of the clusters and rivals whose points are most often confused, with counts."""
-    rows, columns = np.nonzero(groups.rivals)
-    counts = groups.rivals[rows, columns]
-    order = np.argsort(-counts, kind="stable")[:most]
-    return list(zip(rows[order].tolist(), columns[order].tolist(), counts[order].tolist(), strict=True))
-
-
-def all_affinities(result: AffinityResult) -> Rows:
-    """Return the affinities (n, k) of all points; sparse if the result has only the largest."""
-    if result.clusters is None:
-        return result.affinity
-    cluster, affinity = _largest_affinities(result, np.arange(len(result)), result.affinity.shape[1])
-    row = np.repeat(np.arange(len(result)), affinity.shape[1])
-    return sp.csr_array((affinity.ravel(), (row, cluster.ravel())), shape=(len(result), result.classes.size))
-
-
-def _largest_affinities(result: AffinityResult, rows: IntArray, most: int) -> tuple[IntArray, FloatArray]:
-    """Return clusters and affinities (m, at most ``most``) of some points, in descending order."""
-    affinity = result.affinity[rows]
-    if result.clusters is not None:
-        order = np.argsort(result.classes)
-        cluster = order[np.searchsorted(result.classes, result.clusters[rows], sorter=order)]
-        return cluster[:, :most], affinity[:, :most]
-    cluster = np.argsort(-affinity, axis=1, kind="stable")[:, :most]
-    return cluster, np.take_along_axis(affinity, cluster, axis=1)
-
-
 def point_columns(
     result: AffinityResult, rows: IntArray, kind: AnyArray, groups: Groups, axes: list[FloatArray]
 ) -> dict[str, AnyArray]:
     """Return the data of some points for the page's scripts, as columns (m,)."""
     k = len(groups.clusters)
-    ranks, (cluster, affinity) = result._ranks, _largest_affinities(result, rows, N_AFFINITIES)
+    ranks, (cluster, affinity) = result._ranks, result._largest_affinities(rows, N_AFFINITIES)
     verdict = np.select([result._verdicts[rows] == name for name in VERDICTS], range(len(VERDICTS)))
     columns: dict[str, AnyArray] = {
         "trust": groups.values[rows],

@@ -4,7 +4,6 @@ from ._frames import FrameLike as FrameLike
 from ._result import AffinityResult as AffinityResult
 from ._result import Measurement as Measurement
 from ._result import Ranks as Ranks
-from ._result import distance_and_closeness as distance_and_closeness
 from ._result import join_results as join_results
 from ._result import review_count as review_count
 from ._result import review_rows as review_rows

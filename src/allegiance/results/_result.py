@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.parameters import Lazy
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_choice
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, Rows, check_choice
 from allegiance.calibration import Audit, AuditSample, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
-from allegiance.influence import Diagram, Located
 from allegiance.notebook import Card, CardMixin
 from allegiance.typicality import MemberDistances
 
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from allegiance.drivers import Drivers
     from allegiance.report import InlinePage
     from allegiance.review import Review
-
-#: Rows whose distances are computed at a time: few enough to stay in the cache of a core.
-_ROWS = 8192
 
 
 @dataclass(frozen=True)
@@ -88,35 +84,6 @@ class Ranks(NamedTuple):
         rival = others.argmax(axis=1)
         rival_affinity, rival_error = affinity[rows, rival], error[rows, rival]
         return cls(first, largest, largest_error, own, own_error, rival, rival_affinity, rival_error, worst)
-
-
-def distance_and_closeness(
-    diagram: Diagram, located: Located, codes: AnyArray, threads: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the distance (n,) of points from the representative of their cluster (n,), and their closeness (n,) to it.
-
-    For noise, -1, the distance is that from the nearest one, and closeness 0. Distances include the part outside the
-    span of the representatives. For a Bregman divergence the distance is its square root.
-    """
-    n = codes.shape[0]
-    distance, closeness = np.empty(n), np.empty(n)
-    residual = located.residual
-
-    def work(rows: slice) -> None:
-        for part in slices(rows, _ROWS):
-            some = Located(located.position[part], Lazy.known(residual[part]))
-            own, other = diagram.own_and_other(some, codes[part])
-            distance[part] = own
-            larger = np.maximum(own, other)
-            # 0 where both are 0, or too large to compare.
-            gap = np.divide(other - own, larger, out=np.zeros_like(own), where=(larger > 0) & np.isfinite(larger))
-            # A single cluster has no other one to be close to.
-            gap[np.isinf(other) & np.isfinite(own)] = 1.0
-            closeness[part] = np.where(codes[part] < 0, 0.0, (1.0 + gap) / 2.0)
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        for_row_blocks(work, n, threads)
-    return distance, closeness
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -265,7 +232,7 @@ class AffinityResult(CardMixin):
 
     @property
     def replication(self) -> float:
-        """The share of labels that would hold up on a fresh sample: the mean trust, NaN without labels."""
+        """The share of the result's labels that would hold up on a fresh sample: the mean trust, NaN without labels."""
         return mean_trust(self.trust[~self._noise])
 
     @property
@@ -317,8 +284,8 @@ class AffinityResult(CardMixin):
         columns = {name: getattr(self, name)[rows] for name in names}
         return columns | {"priority": self.priority[rows], "reason": self._reasons(rows)}
 
-    def _review_rows(self, n: int) -> list[dict[str, Any]]:
-        """Return the first labels to review that are not firm, one dict per label."""
+    def _review_head(self, n: int) -> list[dict[str, Any]]:
+        """Return the first n rows of the result's review list, without firm labels, as dicts."""
         rows = np.flatnonzero((self._verdicts != FIRM) & ~np.isnan(self._ranking))
         if rows.size > n:  # without sorting them all
             rows = rows[self._ranking[rows] <= np.partition(self._ranking[rows], n - 1)[n - 1]]
@@ -361,12 +328,10 @@ class AffinityResult(CardMixin):
         lines = self.summary()._worst_first()
         noise = -1 if self.classes.dtype.kind in "iufb" else "-1"
         columns: dict[str, Any] = {"cluster": [noise if line.name is None else line.name for line in lines]}
-        columns |= {name: [getattr(line, name) for line in lines] for name in names}
-        plain: dict[str, Any] = {
-            name: [value.item() if isinstance(value, np.generic) else value for value in values]
-            for name, values in columns.items()
-        }
-        return self._frame_like.without_index().build(plain)
+        for name in names:
+            values = [getattr(line, name) for line in lines]
+            columns[name] = [value.item() if isinstance(value, np.generic) else value for value in values]
+        return self._frame_like.without_index().build(columns)
 
     def frame(self, like: Any = None, *, details: bool = False) -> pd.DataFrame:
         """Return one row per point, in the order of the input.
@@ -508,13 +473,18 @@ class AffinityResult(CardMixin):
         provenance
             Facts about the origin of the data and the labels by name, such as "columns used".
         """
-        from allegiance.report import write_report
+        from allegiance.io.files import check_writable
+        from allegiance.report import InlinePage, render_report
 
-        return write_report(
-            self, path, X, data=data, ids=ids, texts=texts, images=images, map=map, feature_names=feature_names,
+        if path is not None:
+            check_writable(Path(path), force=True)
+        html = render_report(
+            self, X, data=data, ids=ids, texts=texts, images=images, map=map, feature_names=feature_names,
             describe_by=describe_by, row_numbers=row_numbers, names=names, title=title, drivers=drivers, notes=notes,
             provenance=provenance,
         )  # fmt: skip
+        page = InlinePage(html, title=title or "Clustering report")
+        return page if path is None else page.save(path)
 
     def serve(
         self,
@@ -580,7 +550,7 @@ class AffinityResult(CardMixin):
         return audit_sample(self._ranking, n, random=random, seed=random_state)
 
     def audit(self, rows: Any, right: Any) -> Audit:
-        """Estimate how many labels are right after a person has checked some.
+        """Estimate how many labels of the result are right after a person has checked some.
 
         Parameters
         ----------
@@ -593,8 +563,27 @@ class AffinityResult(CardMixin):
         estimate = audit(rows, right, label=self.label, codes=self._codes, classes=self.classes, ranking=self._ranking)
         return replace(estimate, result=replace(self, _audited=estimate.trust, _stored_ranks=self._ranks))
 
+    def _largest_affinities(self, rows: IntArray, most: int) -> tuple[IntArray, FloatArray]:
+        """Return the codes and affinities (m, at most ``most``) of the result for some rows, the largest first."""
+        affinity = self.affinity[rows]
+        if self.clusters is not None:
+            order = np.argsort(self.classes)
+            cluster = order[np.searchsorted(self.classes, self.clusters[rows], sorter=order)]
+            return cluster[:, :most], affinity[:, :most]
+        cluster = np.argsort(-affinity, axis=1, kind="stable")[:, :most]
+        return cluster, np.take_along_axis(affinity, cluster, axis=1)
+
+    def _all_affinities(self) -> Rows:
+        """Return the affinities (n, k) of the result; sparse if it has only the largest."""
+        if self.clusters is None:
+            return self.affinity
+        n, m = self.affinity.shape
+        cluster, affinity = self._largest_affinities(np.arange(n), m)
+        shape = (n, self.classes.size)
+        return sp.csr_array((affinity.ravel(), (np.repeat(np.arange(n), m), cluster.ravel())), shape=shape)
+
     def _count_imprecise(self) -> int:
-        """Return how many points have an affinity whose 95% interval is wider than requested."""
+        """Return how many points of the result have an affinity whose 95% interval is wider than requested."""
         eps = self._measurement.eps
         if self._stored_ranks is not None:
             return int((Z95 * self._stored_ranks.worst_error > eps).sum())
@@ -622,21 +611,23 @@ def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityR
         arrays["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
         arrays["_stored_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
 
-    def joined_distances(which: int) -> FloatArray:
-        return np.concatenate([part._distances.value[which] for part in parts])
-
     return replace(
         first,
         _measurement=replace(first._measurement, seconds=sum(part._measurement.seconds for part in parts)),
         _residual=Lazy(lambda: np.concatenate([part._residual.value for part in parts])),
-        _distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
+        _distances=Lazy(
+            lambda: (
+                np.concatenate([part._distances.value[0] for part in parts]),
+                np.concatenate([part._distances.value[1] for part in parts]),
+            )
+        ),
         _frame_like=frame,
         **arrays,
     )
 
 
 def review_rows(ranking: FloatArray, n: Any) -> IntArray:
-    """Return the rows of labels to review, the lowest of ``ranking`` (n,) first; NaN, which is noise, is left out.
+    """Return the rows of a result to review, the lowest of ``ranking`` (n,) first; NaN, which is noise, is left out.
 
     ``n`` is a number, a share such as "5%", or None for all.
     """
@@ -646,7 +637,7 @@ def review_rows(ranking: FloatArray, n: Any) -> IntArray:
 
 
 def review_count(n: Any, n_points: int) -> int:
-    """Return the number of labels to review, from a number, a share such as "5%", or None for all."""
+    """Return the number of labels of a result to review, from a number, a share such as "5%", or None for all."""
     if n is None:
         return n_points
     if isinstance(n, str) and n.strip().endswith("%"):

@@ -142,7 +142,7 @@ class Summary(CardMixin):
             classes=result.classes,
             counts=count_by_cluster(result._codes, k, flags),
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
-            review=result._review_rows(REVIEW_HEAD),
+            review=result._review_head(REVIEW_HEAD),
             _engines=Counter(dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True))),
             _undecided=int(undecided.sum()),
             _empty_cells=int(result._empty_cell.sum()),
@@ -271,7 +271,7 @@ class Summary(CardMixin):
 
     @property
     def problems(self) -> list[str]:
-        """Sentences of the summary about what changes the meaning of the replication; empty if there is nothing."""
+        """The first sentences of the summary: what changes the meaning of its replication, if anything."""
         if self._trust_map is None or self._is_audit or not self.n_labels:
             return []
         if self.classes.size == 1:
@@ -305,7 +305,7 @@ class Summary(CardMixin):
         return "" if self._trust_map is None else self._trust_map.note
 
     def drivers(self, plan: Any = None) -> Drivers:
-        """Return which columns separate the clusters, as :func:`allegiance.drivers.drivers` does for rows in memory.
+        """Return which columns separate the clusters of the summary, like :func:`allegiance.drivers.drivers`.
 
         They are those of the random sample of up to 4,096 rows in ``profile``.
 

@@ -23,9 +23,9 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from allegiance._core.progress import in_notebook
-from allegiance._core.validation import AnyArray
-from allegiance.notebook import element, markup
-from allegiance.report import Page, page_frame
+from allegiance._core.validation import AnyArray, IntArray
+from allegiance.notebook import element, markup, page_frame
+from allegiance.report import Page
 from allegiance.results import AffinityResult
 
 from ._decisions import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
@@ -178,23 +178,16 @@ class Review:
 
         None until there is a decision about a random label. "unsure" counts as unanswered.
         """
-        final = self._log.final
-        if self._audit[0] is not final:  # Each decision makes a new dict.
-            self._audit = final, self._compute_audit(final)
-        return self._audit[1]
-
-    def _compute_audit(self, final: Any) -> Any:
-        """Return the audit by the decisions that the server has saved; None if no random label has one."""
-        page = self._page
-        if page.audit_sample is None:
-            return None
+        final, page = self._log.final, self._page
+        if page.audit_sample is None or self._audit[0] is final:  # Each decision makes a new dict.
+            return self._audit[1]
         rows = {self._row_of[number]: record["decision"] for number, record in final.items()}
         sample = page.audit_sample.with_rows([row for row in rows if self._result._codes[row] >= 0])
         right = {KEEP: True, MOVE: False, TO_NOISE: False}
         answers = [right.get(rows.get(row, "")) for row in sample.rows.tolist()]
-        if all(right.get(rows.get(row, "")) is None for row in page.audit_rows[page.audit_random].tolist()):
-            return None
-        return self._result.audit(sample, answers)
+        unanswered = (rows.get(row, "") not in right for row in page.audit_rows[page.audit_random].tolist())
+        self._audit = final, None if all(unanswered) else self._result.audit(sample, answers)
+        return self._audit[1]
 
     def answers(self, path: str, query: dict[str, str]) -> Any:
         """Answer a request of the page to the server; None for unknown paths."""
@@ -208,11 +201,27 @@ class Review:
             number = query.get("row", "")
             return self._page.record(self._known_row(int(number) if re.fullmatch(r"[0-9]{1,18}", number) else None))
         if path == "/find":
-            rows = self._page.find(query.get("query", ""), _MAX_MATCHES)
+            rows = self._find(query.get("query", ""), _MAX_MATCHES)
             new = rows[~np.isin(rows, self._page.sample.rows)]
             numbers = self._page.inputs.row_numbers[rows].tolist()
             return {"rows": numbers, "limit": _MAX_MATCHES, **(self._page.points(new) if new.size else {})}
         return None
+
+    def _find(self, query: str, most: int) -> IntArray:
+        """Return the rows that a search in the server finds by number, identifier or text, exact matches first."""
+        if not query:
+            return np.zeros(0, dtype=np.int64)
+        inputs, pattern, part = self._page.inputs, query.casefold(), list[int]()
+        number = int(query) if query.isdecimal() else -1
+        whole: list[int] = np.flatnonzero(inputs.row_numbers == number).tolist()
+        for column in (*inputs.ids.values(), inputs.texts or ()):
+            for row, entry in enumerate(column):
+                text = str(entry).casefold()
+                if text == pattern:
+                    whole.append(row)
+                elif pattern in text and len(part) < most:
+                    part.append(row)
+        return np.array(list(dict.fromkeys([*whole, *part]))[:most], dtype=np.int64)
 
     def act(self, path: str, message: dict[str, Any]) -> Any:
         """Execute a command that the page sends to the server, one at a time; None for unknown commands."""
@@ -222,9 +231,20 @@ class Review:
             if path == "/undo":
                 return self._state(self._log.undo())
             if path == "/name":
-                return self._rename(message.get("label"), message.get("name"))
+                label, name = message.get("label"), message.get("name")
+                if label not in self._page.groups.labels:
+                    raise ValueError("label must be the label of a cluster.")
+                if not isinstance(name, str) or len(name) > _MAX_NAME:
+                    raise ValueError(f"name must be a text of at most {_MAX_NAME} characters.")
+                self._log.rename(label, " ".join(name.split()))
+                return {}
             if path == "/recalculate":
-                return self._recalculate()
+                audit = self.audit
+                if audit is None:
+                    raise ValueError("no random label of the audit has a decision yet: decide some first.")
+                page = self._page.with_audit(audit)
+                self._html, self._page = page.html(served=True).encode("utf-8", "replace"), page
+                return {}
         return None
 
     def _decide(self, number: Any, decision: Any, new_label: Any) -> dict[str, Any]:
@@ -243,24 +263,6 @@ class Review:
         texts = {name: str(column[row]) for name, column in self._page.inputs.ids.items()}
         self._log.decide(number, decision, new_label, texts)
         return self._state(number)
-
-    def _rename(self, label: Any, name: Any) -> dict[str, Any]:
-        """Save a cluster name that the page sends to the server."""
-        if label not in self._page.groups.labels:
-            raise ValueError("label must be the label of a cluster.")
-        if not isinstance(name, str) or len(name) > _MAX_NAME:
-            raise ValueError(f"name must be a text of at most {_MAX_NAME} characters.")
-        self._log.rename(label, " ".join(name.split()))
-        return {}
-
-    def _recalculate(self) -> dict[str, Any]:
-        """Update the page that the server sends with the trust after the audit."""
-        audit = self.audit
-        if audit is None:
-            raise ValueError("no random label of the audit has a decision yet: decide some first.")
-        page = self._page.with_audit(audit)
-        self._html, self._page = page.html(served=True).encode("utf-8", "replace"), page
-        return {}
 
     def _known_row(self, number: Any) -> int:
         """Return the row of a row number in a request to the server; ValueError if there is none."""

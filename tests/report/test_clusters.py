@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from allegiance import affinity
 from allegiance.io import propose
 from allegiance.report import center_descriptions, cluster_descriptions
-from allegiance.report._describe import cluster_traits, describe, name_by_words, profile_columns
-from allegiance.report._inputs import Column, check_features
+from allegiance.report._clusters import cluster_traits, describe, name_by_words, profile_columns
+from allegiance.report._columns import Column
+from allegiance.report._inputs import check_features
 from allegiance.report._points import NeighborFinder
 
 PAIR = np.repeat([0, 1], 50)

@@ -1,7 +1,5 @@
 """Columns as features: which, how, why not, and the same for every batch, file and library."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from decimal import Decimal

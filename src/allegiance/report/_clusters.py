@@ -1,9 +1,9 @@
-"""Descriptions of clusters in the user's columns: typical values, names, a heat map, nearest members."""
+"""The clusters on the page: their order, counts, rivals and typical members, and descriptions in the user's columns."""
 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,13 +11,16 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, join_names
-from allegiance.results import AffinityResult
+from allegiance.results import AffinityResult, ClusterFigures, Summary
 
-from ._inputs import EXCERPT, Column, check_inputs, shorten
+from ._columns import EXCERPT, Column, shorten
+from ._inputs import check_inputs
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
 
+#: Typical members per cluster, and in total.
+TYPICAL, MAX_TYPICAL = 6, 5_000
 #: Number of traits listed for a cluster, used in its name, and shown with values.
 _TRAITS, _IN_NAME, _IN_DETAILS = 8, 2, 3
 #: Smallest differences for a name: in standard deviations, and in the share of a category.
@@ -32,6 +35,73 @@ _NAME_LENGTH, _LEVEL_LENGTH = 48, 24
 _BARE = {"yes", "no", "true", "false", "y", "n", "none", "other", "unknown", "ja", "nein"}
 #: Milliseconds.
 _DAY = 86_400_000.0
+
+
+class Groups(NamedTuple):
+    """The points of the page by cluster, the least trusted cluster first."""
+
+    summary: Summary
+    clusters: list[ClusterFigures]
+    """(k,) without noise."""
+    rivals: IntArray
+    """(k, k) number of labels of each cluster (rows) that are not firm, by rival (columns)."""
+    noise: int
+    """Number of noise points."""
+    place: IntArray
+    """(k,) position of each cluster of ``classes`` in this order."""
+    code: IntArray
+    """(n,) position of each point's cluster; k for noise, which is last."""
+    values: FloatArray
+    """(n,) trust or, without calibration, own affinity; NaN for noise."""
+    word: str
+    """The name of the values."""
+
+    @property
+    def labels(self) -> list[str]:
+        """(k,) labels of the clusters in page order, as text."""
+        return [str(cluster.name) for cluster in self.clusters]
+
+    @property
+    def counts(self) -> list[int]:
+        """Numbers of firm, borderline and doubtful points in all clusters, and of noise points."""
+        verdicts = [(c.firm, c.borderline, c.doubtful) for c in self.clusters]
+        return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
+
+
+def sort_clusters(result: AffinityResult) -> Groups:
+    """Return the clusters of the page, sorted as in summaries, with the numbers of their points."""
+    k, summary = result.classes.size, result.summary()
+    figures = summary.clusters
+    order = sorted(range(k), key=lambda code: -figures[code].doubt)
+    place = np.argsort(order)
+    return Groups(
+        summary=summary,
+        clusters=[figures[code] for code in order],
+        rivals=summary.rivals[np.ix_(order, order)],
+        noise=int(result._noise.sum()),
+        place=place,
+        code=np.where(result._noise, k, place[result._codes]),
+        # A sum may round to just above 1.
+        values=np.minimum(result._trust_or_affinity, 1.0),
+        word="trust" if result._has_trust else "own affinity",
+    )
+
+
+def typical_members(result: AffinityResult) -> list[IntArray]:
+    """Return the most typical members of each cluster on the page, the most typical first."""
+    each = max(1, min(TYPICAL, MAX_TYPICAL // result.classes.size))
+    # Noise, then one cluster after the other, the most typical members first.
+    order = np.lexsort([-result.typicality, result._codes])
+    starts = np.searchsorted(result._codes[order], np.arange(result.classes.size + 1))
+    return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
+
+
+def rival_pairs(groups: Groups, most: int) -> list[tuple[int, int, int]]:
+    """Return the pairs of clusters that are most often confused, as positions on the page, with counts."""
+    rows, columns = np.nonzero(groups.rivals)
+    counts = groups.rivals[rows, columns]
+    order = np.argsort(-counts, kind="stable")[:most]
+    return list(zip(rows[order].tolist(), columns[order].tolist(), counts[order].tolist(), strict=True))
 
 
 class Trait(NamedTuple):
@@ -66,33 +136,44 @@ class ColumnProfile(NamedTuple):
     strongest: int
     """The category that separates the clusters best; 0 for numbers."""
 
+    @property
+    def difference(self) -> FloatArray:
+        """Shaped like ``means``: by how many standard deviations each cluster differs from the other ones."""
+        return np.nan_to_num((self.means - self.rest) / self.spread)
+
+    @property
+    def standardized(self) -> FloatArray:
+        """Shaped like ``means``: by how many standard deviations each cluster differs from all clusters."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.nan_to_num((self.means - self.overall) / self.total)
+
 
 def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[ColumnProfile | None]:
     """Return the profile of each column that describes clusters; ``codes`` (n,) are -1 for noise."""
-    return [_profile(column, codes, k) if column.describes and column.kind != "text" else None for column in columns]
-
-
-def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
-    """Return the typical values of each cluster in one column, which describe it."""
-    category = column.kind == "category"
-    known = (codes >= 0) & ((column.values >= 0) if category else ~np.isnan(column.values))
-    own, values = codes[known], column.values[known]
-    # Shares count blanks; means do not.
-    sizes = np.bincount(codes[codes >= 0] if category else own, minlength=k).astype(np.float64)[:, None]
-    width, scale, variance = max(len(column.levels), 1), 1.0, 0.0
-    sums: AnyArray
-    if category:
-        sums = np.bincount(own * width + values, minlength=k * width).reshape(k, width)
-    else:
-        scale = max(float(np.abs(values).max(initial=0.0)), 1e-300)  # No square may overflow.
-        sums = np.bincount(own, weights=values / scale, minlength=k)[:, None]
-        variance = float(np.var(values / scale)) if own.size else 0.0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return _compared(sums / sizes, sizes, None if category else variance, scale)
+    profiles: list[ColumnProfile | None] = []
+    for column in columns:
+        if not column.describes or column.kind == "text":
+            profiles.append(None)
+            continue
+        category = column.kind == "category"
+        known = (codes >= 0) & ((column.values >= 0) if category else ~np.isnan(column.values))
+        own, values = codes[known], column.values[known]
+        # Shares count blanks; means do not.
+        sizes = np.bincount(codes[codes >= 0] if category else own, minlength=k).astype(np.float64)[:, None]
+        width, scale, variance = max(len(column.levels), 1), 1.0, 0.0
+        if category:
+            sums: AnyArray = np.bincount(own * width + values, minlength=k * width).reshape(k, width)
+        else:
+            scale = max(float(np.abs(values).max(initial=0.0)), 1e-300)  # No square may overflow.
+            sums = np.bincount(own, weights=values / scale, minlength=k)[:, None]
+            variance = float(np.var(values / scale)) if own.size else 0.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            profiles.append(_compared(sums / sizes, sizes, None if category else variance, scale))
+    return profiles
 
 
 def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit: float) -> ColumnProfile:
-    """Compare means (k, w) of clusters of sizes (k, 1) to describe them, with the variance of all (None for shares)."""
+    """Return a profile from means (k, w) of clusters of sizes (k, 1), and the variance of all (None for shares)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         sums = np.where(sizes > 0, sizes * means, 0.0)
         overall = sums.sum(axis=0) / sizes.sum()
@@ -122,7 +203,7 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
     for place, (column, profile) in enumerate(zip(columns, profiles, strict=True)):
         if profile is None:
             continue
-        difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
+        difference = profile.difference
         # Of two similarly different categories, the one that is more frequent here.
         strongest = (np.abs(difference) * np.where(difference > 0, _FREQUENT, 1)).argmax(axis=1)
         for cluster, level in enumerate(strongest.tolist()):
@@ -130,31 +211,25 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
                 inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
                 category = level if column.kind == "category" else -1
                 by_cluster[cluster].append(Trait(place, category, inside, outside, value))
-    patterns = [[_pattern(profiles[trait.column], trait) for trait in traits] for traits in by_cluster]
-    return [_without_repeats(*pair) for pair in zip(by_cluster, patterns, strict=True)]
+    return [_without_repeats(traits, profiles) for traits in by_cluster]
 
 
-def _pattern(profile: ColumnProfile | None, trait: Trait) -> FloatArray:
-    """Return the standardized means (k,) of all clusters in the column or category of a trait."""
-    assert profile is not None
-    level = max(trait.level, 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num((profile.means[:, level] - profile.overall[level]) / profile.total[level])
-
-
-def _without_repeats(traits: list[Trait], patterns: list[FloatArray]) -> list[Trait]:
+def _without_repeats(traits: list[Trait], profiles: list[ColumnProfile | None]) -> list[Trait]:
     """Return the strongest traits, without columns that describe the cluster in the same way as a stronger one."""
-    chosen: list[int] = []
-    for place in sorted(range(len(traits)), key=lambda place: -abs(traits[place].difference)):
-        own = patterns[place]
+    chosen: list[Trait] = []
+    patterns: list[FloatArray] = []  # standardized means (k,) of all clusters, with both signs
+    for trait in sorted(traits, key=lambda trait: -abs(trait.difference)):
+        profile = profiles[trait.column]
+        assert profile is not None
+        own = profile.standardized[:, max(trait.level, 0)]
         # The means of two clusters agree by chance more easily than those of several.
         tolerance = (0.02 if own.size > 2 else 0.001) * np.abs(own).max()
-        signed = [sign * patterns[other] for other in chosen for sign in (1, -1)]
-        if not any(np.abs(own - other).max() <= tolerance for other in signed):
-            chosen.append(place)
+        if not any(np.abs(own - other).max() <= tolerance for other in patterns):
+            chosen.append(trait)
+            patterns += [own, -own]
         if len(chosen) == _TRAITS:
             break
-    return [traits[place] for place in chosen]
+    return chosen
 
 
 class Description(NamedTuple):
@@ -225,7 +300,7 @@ def _detail(column: Column, trait: Trait) -> str:
 
 
 def _in_unit(column: Column, value: float, largest: float | None = None, gap: float = 0.0) -> str:
-    """Return a typical value in its unit as text, with the decimals that the largest value in its row needs.
+    """Return a typical value of a cluster in its unit as text, with the decimals for the largest value in its row.
 
     Values that differ by a small ``gap`` have two of its digits.
     """
@@ -253,7 +328,7 @@ def name_by_words(texts: list[str], codes: IntArray, k: int) -> list[str]:
     members = np.bincount(codes[rows], minlength=k)[:, None].astype(np.float64)
     sums = sp.csr_array((np.ones(rows.size), (codes[rows], np.arange(rows.size))), shape=(k, rows.size)) @ occurs
     profile = _compared(sums.toarray() / np.maximum(members, 1), members, None, 1.0)
-    difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
+    difference = profile.difference
     difference[np.nan_to_num(profile.means - profile.rest) < _WORTH_A_WORD] = 0.0
     vocabulary, names = words.get_feature_names_out(), list[str]()
     for own in difference:
@@ -278,21 +353,17 @@ def result_traits(
     result: AffinityResult, columns: list[Column]
 ) -> tuple[list[ColumnProfile | None], list[list[Trait]]]:
     """Return column profiles, and the traits that describe the clusters in columns that do not repeat the labels."""
-    profiles = profile_columns(columns, result._codes, result.classes.size)
-    informative = [
-        None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)
-    ]
-    return profiles, cluster_traits(columns, informative, result.classes.size)
-
-
-def _repeats_labels(column: Column, result: AffinityResult) -> bool:
-    """Return whether a column equals the labels, so that it cannot describe clusters."""
-    rows = np.flatnonzero(result._codes >= 0)
-    if column.kind not in ("number", "category"):
-        return False
+    k, rows = result.classes.size, np.flatnonzero(result._codes >= 0).tolist()
     labels = [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in result.classes.tolist()]
-    # Most columns differ from the labels in one of the first rows.
-    return all(column.text(row) == labels[result._codes[row]] for row in rows.tolist())
+    profiles = profile_columns(columns, result._codes, k)
+    informative = list(profiles)
+    for place, column in enumerate(columns):
+        # Most columns differ from the labels in one of the first rows.
+        if column.kind in ("number", "category") and all(
+            column.text(row) == labels[result._codes[row]] for row in rows
+        ):
+            informative[place] = None
+    return profiles, cluster_traits(columns, informative, k)
 
 
 def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePlan) -> list[Description]:
@@ -319,7 +390,7 @@ def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePla
 def column_descriptions(
     columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray
 ) -> list[dict[str, Any]]:
-    """Return columns with the values that describe clusters in page order, for the page's scripts."""
+    """Return the values that describe the clusters in page order by column, for the page's scripts."""
     order = np.argsort(place)
     entries = []
     for column, profile in zip(columns, profiles, strict=True):
@@ -334,7 +405,7 @@ def column_descriptions(
 
 
 def _rounded(value: float) -> float | None:
-    """Return a typical value with six digits; None if it is unknown."""
+    """Return a typical value of a cluster with six digits; None if it is unknown."""
     return None if value != value else float(f"{value:.6g}")
 
 
@@ -361,8 +432,6 @@ def describe_in_heat_map(
         if profile is None or not profile.separation:
             continue
         level = profile.strongest
-        with np.errstate(invalid="ignore", divide="ignore"):
-            distance = np.nan_to_num((profile.means[order, level] - profile.overall[level]) / profile.total[level])
         values = [*profile.means[order, level].tolist(), float(profile.overall[level])]
         if column.kind == "category":
             texts = ["-" if value != value else f"{value:.0%}" for value in values]
@@ -370,7 +439,9 @@ def describe_in_heat_map(
         else:
             largest = float(np.nanmax(np.abs(values)))
             texts, name = ["-" if value != value else _in_unit(column, value, largest) for value in values], column.name
-        cells = list(zip(texts[:-1], np.clip(distance / 2, -1, 1).round(2).tolist(), strict=True))
+        cells = list(
+            zip(texts[:-1], np.clip(profile.standardized[order, level] / 2, -1, 1).round(2).tolist(), strict=True)
+        )
         rows.append((profile.separation, HeatRow(number, name, shares.get(column.name), texts[-1], cells)))
     rows.sort(key=lambda row: (-(row[1].share or 0.0), -row[0]))
     return [row for _, row in rows]
