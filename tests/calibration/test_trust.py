@@ -188,8 +188,14 @@ class TestWhatIsRepeated:
         best = kmeans.set_params(kmeans__n_init=10)  # always cuts the longer side
         with pytest.warns(UserWarning, match="does not reproduce"):
             trust(X, (X[:, 1] > 5).astype(int), clusterer=best, n_resamples=4)
-        with pytest.warns(UserWarning, match="None of the built-in clusterers reproduces"):  # k-means only keeps them
-            trust(X, (X[:, 1] > 5).astype(int), n_resamples=4)
+
+    def test_labels_that_k_means_only_keeps_when_it_starts_there_warn(self):
+        """k-means was the stand-in, with an adjusted Rand index of 0.00 and without a warning."""
+        X, _ = make_blobs(200, centers=[[0, 10], [10, 0], [100, 110], [110, 100]], random_state=0)
+        labels = (X[:, 1] < X[:, 0]).astype(int)
+        assert np.array_equal(KMeans(2, init=[[50, 60], [60, 50]], n_init=1).fit_predict(X), labels)
+        with pytest.warns(UserWarning, match="None of the built-in clusterers reproduces"):
+            trust(X, labels, n_resamples=4)
 
     def test_another_number_of_clusters_warns_although_runs_of_the_clusterer_differ(self):
         X = StandardScaler().fit_transform(load_wine().data)

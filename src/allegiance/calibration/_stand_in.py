@@ -135,6 +135,7 @@ def stand_in(
             for candidate in stage:
                 choice = search.judge(candidate)
                 plausible = choice.ari >= _ALIKE or search.is_optimum(candidate)
+                choice = replace(choice, reproduces=choice.reproduces or plausible)
                 if (plausible, choice.ari) > (is_plausible, best.ari):
                     best, is_plausible = choice, plausible
                 if choice.ari == 1.0:
