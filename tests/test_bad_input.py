@@ -162,15 +162,14 @@ EVERYTHING = BAD_DATA + BAD_LABELS + BAD_CENTERS + BAD_SETTINGS + CANNOT_SERVE
 
 
 @pytest.mark.parametrize(("kind", "name", "X", "labels", "settings"), EVERYTHING)
-class TestNamesTheArgument:
-    def test_and_the_estimator_stays_unfitted(self, kind, name, X, labels, settings):
-        scorer = AffinityScorer(**settings)
-        with pytest.raises(kind, match=rf"\b{name}\b"):
-            scorer.fit(X, labels)
-        with pytest.raises(NotFittedError):
-            check_is_fitted(scorer)
-        with pytest.raises(NotFittedError):
-            scorer.affinity(np.zeros((2, 3)))
+def test_bad_calls_name_the_argument_and_leave_nothing_fitted(kind, name, X, labels, settings):
+    scorer = AffinityScorer(**settings)
+    with pytest.raises(kind, match=rf"\b{name}\b"):
+        scorer.fit(X, labels)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(scorer)
+    with pytest.raises(NotFittedError):
+        scorer.affinity(np.zeros((2, 3)))
 
 
 class TestPolytope:

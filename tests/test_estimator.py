@@ -251,31 +251,30 @@ class TestLabels:
             np.testing.assert_allclose(scorer.cluster_centers_[i], expected[representative], rtol=1e-12)
 
 
-class TestMethodsAgree:
-    @pytest.mark.parametrize(
-        "scorer",
-        [
-            Scorer(kmeans(), random_state=0),
-            Scorer(GaussianMixture(3, random_state=0), domain="ball", random_state=0),
-            Scorer(AgglomerativeClustering(3), random_state=0),
-            Scorer(centers=IRIS[[0, 75, 140]], engine="shared", random_state=0),
-        ],
-        ids=["KMeans", "mixture", "linkage", "centers"],
-    )
-    def test_on_points_of_the_fit_and_new_ones(self, scorer):
-        fitted = scorer.fit_affinity(IRIS)
-        np.testing.assert_array_equal(fitted.label, scorer.labels_)
-        np.testing.assert_array_equal(fitted.affinity, scorer.affinity(IRIS).affinity)
-        for points in (IRIS, IRIS[:20] + 0.1):
-            result = scorer.affinity(points)
-            np.testing.assert_array_equal(scorer.transform(points), result.affinity)
-            np.testing.assert_array_equal(scorer.score_samples(points), result.own_affinity)
-            np.testing.assert_array_equal(scorer.predict(points), result.label)
-            assert len(result) == len(points)
-        if isinstance(scorer.estimator, AgglomerativeClustering):
-            np.testing.assert_array_equal(scorer.labels_, clone(scorer.estimator).fit(IRIS).labels_)
-        else:
-            np.testing.assert_array_equal(scorer.predict(IRIS), scorer.labels_)
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        Scorer(kmeans(), random_state=0),
+        Scorer(GaussianMixture(3, random_state=0), domain="ball", random_state=0),
+        Scorer(AgglomerativeClustering(3), random_state=0),
+        Scorer(centers=IRIS[[0, 75, 140]], engine="shared", random_state=0),
+    ],
+    ids=["KMeans", "mixture", "linkage", "centers"],
+)
+def test_methods_agree_on_points_of_the_fit_and_new_ones(scorer):
+    fitted = scorer.fit_affinity(IRIS)
+    np.testing.assert_array_equal(fitted.label, scorer.labels_)
+    np.testing.assert_array_equal(fitted.affinity, scorer.affinity(IRIS).affinity)
+    for points in (IRIS, IRIS[:20] + 0.1):
+        result = scorer.affinity(points)
+        np.testing.assert_array_equal(scorer.transform(points), result.affinity)
+        np.testing.assert_array_equal(scorer.score_samples(points), result.own_affinity)
+        np.testing.assert_array_equal(scorer.predict(points), result.label)
+        assert len(result) == len(points)
+    if isinstance(scorer.estimator, AgglomerativeClustering):
+        np.testing.assert_array_equal(scorer.labels_, clone(scorer.estimator).fit(IRIS).labels_)
+    else:
+        np.testing.assert_array_equal(scorer.predict(IRIS), scorer.labels_)
 
 
 KINDS: dict[str, Callable[[np.ndarray], Any]] = {

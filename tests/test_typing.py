@@ -11,6 +11,7 @@ import pytest
 import allegiance
 
 pytest.importorskip("mypy")
+pytestmark = pytest.mark.slow
 
 #: Lines of a user's program, and what mypy must say about each; None if it must accept it.
 CALLS = {
@@ -75,19 +76,16 @@ def message(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return actual
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_wrong_calls_are_found_and_right_ones_accepted(message, call):
     expected = CALLS[call]
     assert (message[call] == "") if expected is None else (expected in message[call]), message[call]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("call", TYPES)
 def test_results_have_their_type(message, call):
     assert re.search(rf'Revealed type is "[\w.]*\b({TYPES[call]})"', message[f"reveal_type({call})"])
 
 
-@pytest.mark.slow
 def test_the_program_itself_is_fine(message):
     assert [line for line in HEAD.splitlines() if message[line]] == []

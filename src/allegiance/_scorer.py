@@ -19,10 +19,10 @@ from .calibration import above_chance, as_clusterer, is_pairwise
 from .drift import Profile, profile_rows
 from .fitting import (
     Columns,
-    FitResult,
     Fitted,
     InMemory,
     Labels,
+    LastPass,
     PreparedInput,
     Specification,
     align,
@@ -167,10 +167,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
             return fit_lazily(self, X, y, fit_params)
         fresh = self._copy_parameters()
-        fit_result = fresh._fit(X, y, fit_params)
-        assert fit_result.codes is not None
-        fresh.labels_ = labels_of(fit_result.codes, fresh.classes_)
-        fresh._calibrate(fit_result, X)
+        last = fresh._fit(X, y, fit_params)
+        assert last.codes is not None
+        fresh.labels_ = labels_of(last.codes, fresh.classes_)
+        estimator = getattr(fresh, "estimator_", None)
+        fresh.fitted_ = calibrate_fitted(fresh.fitted_, last.sample, estimator=estimator, X=X)
         _ = fresh.fitted_.members and fresh.fitted_.members.value  # the last use of the training data, now freed
         self.__dict__ = fresh.__dict__
         return self
@@ -182,7 +183,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             delattr(fresh, name)
         return fresh
 
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> FitResult:
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> LastPass:
         """Fit the scorer's copy to data in memory, without trust, and set its attributes."""
         specification = Specification.of(self)
         if self.estimator is None:
@@ -202,15 +203,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             rows, columns, clusterer, y = self._fit_estimator(X, fit_params, specification)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
-        fit_result = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
-        self._set_fitted(fit_result.fitted)
-        return fit_result
-
-    def _calibrate(self, fit_result: FitResult, X: Any, result: AffinityResult | None = None) -> None:
-        """Add trust to the scorer's ``fitted_`` if it has calibration; an estimator is refitted as a whole."""
-        if fit_result.sample is not None:
-            estimator = getattr(self, "estimator_", None)
-            self.fitted_ = calibrate_fitted(fit_result.fitted, fit_result.sample, result, estimator=estimator, X=X)
+        fitted, last = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
+        self._set_fitted(fitted)
+        return last
 
     def _fit_estimator(
         self, X: Any, fit_params: dict[str, Any], specification: Specification
@@ -249,9 +244,6 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             self.cluster_centers_ = fitted.centers
         self.fitted_ = fitted
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "fitted_")
-
     def affinity(self, X: Any, *, top: int | None = None) -> AffinityResult:
         """Score points X (n, d), known or new, with the fitted scorer.
 
@@ -277,13 +269,13 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
         started = time.perf_counter()
         fresh = self._copy_parameters()
-        fit_result = fresh._fit(X, y, fit_params)
-        fitted, codes, located, _ = fit_result
-        assert located is not None
-        assert codes is not None
-        result = fitted.score_located(located, codes, FrameLike.of(X), started, top=keep)
+        last = fresh._fit(X, y, fit_params)
+        assert last.located is not None
+        assert last.codes is not None
+        result = fresh.fitted_.score_located(last.located, last.codes, FrameLike.of(X), started, top=keep)
         fresh.labels_ = result.label
-        fresh._calibrate(fit_result, X, result)
+        estimator = getattr(fresh, "estimator_", None)
+        fresh.fitted_ = calibrate_fitted(fresh.fitted_, last.sample, result, estimator=estimator, X=X)
         if fresh.fitted_.trust_map is not None:
             result = replace(result, _trust_map=fresh.fitted_.trust_map, _stored_ranks=result._ranks)
         self.__dict__ = fresh.__dict__
@@ -410,8 +402,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fitted = self.fitted_
         fitted.engine.prepare()
         if fitted.centers is not None:
-            rng = np.random.default_rng(0)
-            centers = fitted.centers
+            rng, centers = np.random.default_rng(0), fitted.centers
             first, second = (np.tile(np.arange(len(centers)), 64) for _ in range(2))
             rng.shuffle(second)
             share = rng.uniform(0.0, 0.5, (first.size, 1))

@@ -104,11 +104,22 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
         """Find the clusters of X (n, d) by Lloyd's algorithm. A row with a ``sample_weight`` of 2 counts as two."""
-        influence = self._divergence()
-        points = self._points(X, influence, reset=True)
+        influence, points = self._prepare(X, reset=True)
         influence.check_functions(points.shape[1])
         lloyd = Lloyd(self, points, sample_weight, influence)
-        best = self._cluster(lloyd, influence)
+        if isinstance(self.init, str):
+            if self.init != "k-means++":
+                raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
+            seed = resolve_seed(self.random_state)
+            runs = [lloyd.run(lloyd.seeding(stream(seed, start))) for start in range(lloyd.n_init)]
+            best = min(runs, key=lambda run: run.inertia)
+        else:
+            starts = check_centers(self.init, points.shape[1])
+            if starts.shape[0] != lloyd.n_clusters:
+                raise ValueError(
+                    f"init has {starts.shape[0]} centers but n_clusters is {lloyd.n_clusters}: they must be equal."
+                )
+            best = lloyd.run(lloyd.from_centers(influence.prepare(starts, "init")).argmin(axis=1))
         warn_if_empty(best.n_filled, lloyd.n_clusters, stacklevel=2)
         centers = lloyd.means(best.codes, np.arange(best.n_filled))
         # Clusters without members have the first center, which is the nearest one before them.
@@ -125,8 +136,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def transform(self, X: Any) -> FloatArray:
         """Return the divergences (n, n_clusters) of rows from centers."""
         check_is_fitted(self)
-        influence = self._divergence()
-        points = self._points(X, influence, reset=False)
+        influence, points = self._prepare(X, reset=False)
         return influence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -142,18 +152,14 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         tags.input_tags.positive_only = named or isinstance(self.influence, KL | ItakuraSaito)
         return tags
 
-    def _divergence(self) -> BregmanInfluence:
-        """Return the divergence of the clusterer."""
+    def _prepare(self, X: Any, *, reset: bool) -> tuple[BregmanInfluence, FloatArray]:
+        """Return the divergence of Bregman k-means, and X as it needs it: float64, smoothed, inside the domain."""
         influence = INFLUENCES.resolve(self.influence)
-        if isinstance(influence, BregmanInfluence):
-            return influence
-        raise ValueError(
-            "influence of BregmanKMeans must be one of 'kl', 'itakura-saito', 'logistic', or a Bregman object, got "
-            f"{self.influence!r}."
-        )
-
-    def _points(self, X: Any, influence: BregmanInfluence, *, reset: bool) -> FloatArray:
-        """Return X prepared for the clusterer's divergence: float64, smoothed, inside the domain."""
+        if not isinstance(influence, BregmanInfluence):
+            raise ValueError(
+                "influence of BregmanKMeans must be one of 'kl', 'itakura-saito', 'logistic', or a Bregman object, got "
+                f"{self.influence!r}."
+            )
         rows = check_rows(self, X, reset=reset)
         if is_sparse(rows):
             raise TypeError(f"X is sparse, but {type(self).__name__} needs dense X: call X.toarray() first.")
@@ -162,24 +168,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: influence={self.influence!r} needs X > 0."
             )
-        prepared: FloatArray = influence.prepare(points)
-        return prepared
-
-    def _cluster(self, lloyd: Lloyd, influence: BregmanInfluence) -> Clustering:
-        """Start Lloyd's algorithm from seeds, or from the centers in ``init``."""
-        if isinstance(self.init, str):
-            if self.init != "k-means++":
-                raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
-            seed = resolve_seed(self.random_state)
-            runs = [lloyd.run(lloyd.seeding(stream(seed, start))) for start in range(lloyd.n_init)]
-            return min(runs, key=lambda run: run.inertia)
-        centers = check_centers(self.init, lloyd.X.shape[1])
-        if centers.shape[0] != lloyd.n_clusters:
-            raise ValueError(
-                f"init has {centers.shape[0]} centers but n_clusters is {lloyd.n_clusters}: they must be equal."
-            )
-        centers = influence.prepare(centers, "init")
-        return lloyd.run(lloyd.from_centers(centers).argmin(axis=1))
+        return influence, influence.prepare(points)
 
 
 class Clustering(NamedTuple):

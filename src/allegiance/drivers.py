@@ -599,6 +599,7 @@ def _find_flags(
     """Return the warnings about the drivers, each with a remedy; ``duplicates`` are those that the plan reports."""
 
     def drop(names: Iterable[str]) -> str:
+        """Return the remedy of a flag: the option or code that leaves out columns."""
         return quote_option("--drop", names) if has_plan else f"data.drop(columns={list(names)!r})"
 
     shares, flags = result.shares, list[Finding]()

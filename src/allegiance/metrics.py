@@ -254,15 +254,6 @@ class _FeatureSums:
     totals: FloatArray
     """(m, f) the sums."""
 
-    @classmethod
-    def of(cls, X: Rows, columns: Any, transformer: Any) -> _FeatureSums:
-        """Sum the features of the rows of X (n, d) by the memberships ``columns``, CSR (n, m), to lift clusters."""
-        totals: Any = 0.0
-        with on_one_thread():
-            for part in slices(X.shape[0], BLOCK_ROWS):
-                totals = totals + columns[part].T @ block_features(transformer, X, part)[: part.stop - part.start]
-        return cls(transformer, totals)
-
     def sums(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
         """Return inner products (n, m) of rows with the clusters' lifts before scaling, and squared norms (n,)."""
         sums, squares = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
@@ -314,8 +305,11 @@ def lift_clusters(
         sums = KernelSums(resolved, columns.T.tocsr(), resolved.prepare(X))
         gram = np.zeros((columns.shape[1], columns.shape[1]))
     else:
-        sums = _FeatureSums.of(X, columns, kernel.feature_map(X, seed))
-        gram = sums.totals @ sums.totals.T
+        transformer, totals = kernel.feature_map(X, seed), np.zeros(())
+        with on_one_thread():
+            for part in slices(X.shape[0], BLOCK_ROWS):
+                totals = totals + columns[part].T @ block_features(transformer, X, part)[: part.stop - part.start]
+        sums, gram = _FeatureSums(transformer, totals), totals @ totals.T
     if kernel.approximation is None or with_points is not None:
         for start in range(0, X.shape[0], _CHUNK):
             part = slice(start, start + _CHUNK)

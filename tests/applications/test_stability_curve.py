@@ -158,12 +158,11 @@ class TestAgainstTheLongWay:
         assert max(sizes) == 2000
 
 
-class TestReference:
-    def test_stays_positive_for_a_divergence_that_needs_it(self, rng):
-        X = rng.poisson(5.0, size=(60, 3)) + 1.0
-        curve = stability_curve(X, BregmanKMeans(influence="kl", n_init=1), (2, 3), **QUICK)
-        assert np.isfinite(curve.reference).all()
-        assert curve.reference.any()
+def test_the_reference_stays_positive_for_a_divergence_that_needs_it(rng):
+    X = rng.poisson(5.0, size=(60, 3)) + 1.0
+    curve = stability_curve(X, BregmanKMeans(influence="kl", n_init=1), (2, 3), **QUICK)
+    assert np.isfinite(curve.reference).all()
+    assert curve.reference.any()
 
 
 class TestShown:

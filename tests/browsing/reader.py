@@ -106,7 +106,8 @@ class Reader:
         return [round(value) for value in place]
 
     def brush(self, figure, start, end):
-        self.drag(self.spot(figure, *start), self.spot(figure, *end))
+        first, last = self.spot(figure, *start), self.spot(figure, *end)
+        self.drag(first, [(one + other) // 2 for one, other in zip(first, last, strict=True)], last)
 
     def click_figure(self, figure, x, y):
         self.point_at(self.spot(figure, x, y), press=True)
@@ -137,4 +138,14 @@ def reader(browser):  # noqa: F811
     """A reader, who sees no error of a script in the console."""
     browser.run("try { localStorage.clear() } catch {}")
     yield Reader(browser)
+    browser.driver.switch_to.default_content()
+    browser.set_width(None)
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert browser.console_errors() == []
+
+
+@pytest.fixture
+def page(reader, scene):
+    """The reader of the usual page, which is open."""
+    reader.open(scene.path)
+    return reader

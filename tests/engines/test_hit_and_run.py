@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize
 
 from allegiance import AffinityScorer
-from allegiance.domains import Region
+from allegiance.domains import Polytope, Region
 from allegiance.engines import PrecisionWarning, Queries
 from allegiance.engines._hit_and_run import _batch_means, cell_axes, deepest_point
 from scenes import euclidean, make_scene, points_in_hull
@@ -140,7 +140,7 @@ def test_the_shape_of_a_region_alone(rng):
     np.testing.assert_allclose(np.sort(np.linalg.norm(axes, axis=1)), [1e-3, 1.0, 1.0], rtol=1e-3)
 
 
-@pytest.mark.parametrize("domain", ["box", "ball"])
+@pytest.mark.parametrize("domain", ["box", "ball", Polytope.box([-4.0] * 3, [4.0] * 3)], ids=str)
 def test_queries_far_outside_are_hidden(rng, domain):
     X = rng.normal(size=(50, 3))
     scorer = AffinityScorer(centers=rng.normal(size=(5, 3)), domain=domain, random_state=0, influence="euclidean").fit(

@@ -16,7 +16,7 @@ from browsing.browser import browser  # noqa: F401
 from browsing.reader import reader  # noqa: F401
 
 # ruff: noqa: F811
-SLOW = pytest.mark.slow
+pytestmark = pytest.mark.slow
 
 
 def log(review):
@@ -31,7 +31,6 @@ def decided(reader, number):
     )
 
 
-@SLOW
 def test_a_review_by_key_survives_a_reload_and_two_tabs_agree(reader, serving, scored):
     result, _, _ = scored
     review = serving()
@@ -67,7 +66,6 @@ def test_a_review_by_key_survives_a_reload_and_two_tabs_agree(reader, serving, s
     assert (labels == review.labels).all()
 
 
-@SLOW
 def test_a_record_is_whole_and_every_export_is_read_back(reader, serving, scored, tmp_path):
     result, _, table = scored
     review = serving()
@@ -94,7 +92,6 @@ def test_a_record_is_whole_and_every_export_is_read_back(reader, serving, scored
     assert violations(reader) == []
 
 
-@SLOW
 def test_a_server_that_ends_is_told_and_nothing_is_taken_as_kept(reader, serving):
     review = serving()
     reader.open(review.url)
@@ -108,7 +105,6 @@ def test_a_server_that_ends_is_told_and_nothing_is_taken_as_kept(reader, serving
     reader.console_errors()  # The browser tells of the lost connection.
 
 
-@SLOW
 def test_points_and_texts_outside_of_the_page_are_searched_for(reader, serving, monkeypatch):
     for name in ("POINTS", "LISTED", "DOUBTFUL", "FIRM", "NOISE"):
         monkeypatch.setattr(f"allegiance.report._points.MAX_{name}", 10)
@@ -142,7 +138,6 @@ def test_points_and_texts_outside_of_the_page_are_searched_for(reader, serving, 
     assert reader.looked_at() == {missing}
 
 
-@SLOW
 def test_a_notebook_of_this_machine_shows_it(reader, serving, tmp_path):
     review = serving()
     (tmp_path / "notebook.html").write_text(f"<!doctype html>{review._repr_html_()}", encoding="utf-8")
@@ -166,7 +161,6 @@ def test_a_notebook_of_this_machine_shows_it(reader, serving, tmp_path):
     assert all("favicon.ico" in message for message in reader.console_errors())  # which this server does not have
 
 
-@SLOW
 def test_an_audit_recalculates_trust_and_the_page_follows(reader, serving, scored):
     result, _, _ = scored
     review = serving()

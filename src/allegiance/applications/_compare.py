@@ -218,7 +218,7 @@ def compare_clusterings(
     >>> comparison.best
     'species'
     """
-    return score_clusterings(X, by_name(clusterings, "clusterings"), scorer, verbose)
+    return score_clusterings(X, by_name(clusterings), scorer, verbose)
 
 
 def comparison_card(title: str, line: str, frame: Any, bars: Iterable[Any], notes: list[str]) -> Card:
@@ -236,28 +236,26 @@ def comparison_card(title: str, line: str, frame: Any, bars: Iterable[Any], note
     return Card(title, [line], headings=headings, rows=cells, words=(headings[0], "verdict", ""), notes=notes)
 
 
-def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
+def by_name(clusterings: Any) -> dict[str, Any]:
     """Return the clusterings to compare by name; entries of a list get names such as "labels 2" or "KMeans"."""
     if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
         raise TypeError(
-            f"{argument} must be a dictionary by name, such as {{'k-means': KMeans(3), 'mine': labels}}, or a list, "
-            f"got {type(clusterings).__name__}."
+            "clusterings must be a dictionary by name, such as {'k-means': KMeans(3), 'mine': labels}, or a list, got "
+            f"{type(clusterings).__name__}."
         )
     named: dict[str, Any] = {}
-    if isinstance(clusterings, Mapping):
-        named = {str(name): clustering for name, clustering in clusterings.items()}
-    else:
-        for clustering in clusterings:
-            is_clusterer = hasattr(clustering, "fit") and not isinstance(clustering, type)
-            kind = type(clustering).__name__ if is_clusterer else getattr(clustering, "__name__", "labels")
-            named[unique_name(kind, named)] = clustering
+    entries = clusterings.items() if isinstance(clusterings, Mapping) else ((None, entry) for entry in clusterings)
+    for key, clustering in entries:
+        is_class = isinstance(clustering, type)
+        is_clusterer = hasattr(clustering, "fit") and not is_class
+        kind = type(clustering).__name__ if is_clusterer else getattr(clustering, "__name__", "labels")
+        name = unique_name(kind, named) if key is None else str(key)
+        if is_class or not (is_clusterer or callable(clustering) or np.ndim(clustering) == 1):
+            kind = kind if is_class else type(clustering).__name__
+            raise TypeError(f"clusterings[{name!r}] must be a clusterer or labels, one for each row of X, got {kind}.")
+        named[name] = clustering
     if not named:
-        raise ValueError(f"{argument} is empty: pass at least one clustering.")
-    for name, clustering in named.items():
-        is_clusterer = hasattr(clustering, "fit") or callable(clustering)
-        if isinstance(clustering, type) or (not is_clusterer and np.ndim(clustering) != 1):
-            kind = clustering.__name__ if isinstance(clustering, type) else type(clustering).__name__
-            raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {kind}.")
+        raise ValueError("clusterings is empty: pass at least one clustering.")
     return named
 
 

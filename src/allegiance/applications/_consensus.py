@@ -158,7 +158,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if self.clusterings is None:
             labelings = default_labelings(X, n_clusters, seed, self.verbose)
         else:
-            named, labelings = by_name(self.clusterings, "clusterings"), {}
+            named, labelings = by_name(self.clusterings), {}
             with progress(len(named), "consensus", self.verbose, unit="clusterings") as advance:
                 for name, clustering in named.items():
                     labelings[name] = _labels_of(clustering, frame, X.shape[0], f"clusterings[{name!r}]")
@@ -169,9 +169,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         lifts = lift_clusters(X, pool.columns, kernel, seed, threads, nearness)
         shares = np.concatenate(pool.masses) / X.shape[0]
         weights: FloatArray = np.bincount(np.concatenate(pool.numbers), shares).astype(np.float64)
-        settings = lifts.gram, weights, min(n_clusters, weights.size)
-        by_linkage = self.method == "hac"
-        groups = _group_by_linkage(*settings) if by_linkage else _group_by_kmeans(*settings, stream(seed, *b"lifts"))
+        k = min(n_clusters, weights.size)
+        if self.method == "hac":
+            groups = _group_by_linkage(lifts.gram, weights, k)
+        else:
+            groups = _group_by_kmeans(lifts.gram, weights, k, stream(seed, *b"lifts"))
         labels, groups, centers = _assign(nearness, lifts.gram, weights, groups)
         if centers.shape[0] < n_clusters:
             warnings.warn(
@@ -416,7 +418,7 @@ def validate_consensus(
     >>> validate_consensus(X, {"single linkage": single}, model.labels_).frame()["verdict"][0]
     'improved'
     """
-    named = by_name(clusterings, "clusterings")
+    named = by_name(clusterings)
     if _CONSENSUS in named:
         raise ValueError("clusterings has an entry named 'consensus', which is reserved for the consensus: rename it.")
     comparison = score_clusterings(X, named | {_CONSENSUS: consensus}, scorer, verbose)

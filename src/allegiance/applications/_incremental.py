@@ -261,7 +261,7 @@ class StreamState:
         if state.clusters is not None:
             return state._absorb_stable(batch, rules)
         rows = np.vstack([self.pending, batch])
-        if rows.shape[0] < rules.init_size or _n_distinct(rows) < rules.n_clusters:
+        if rows.shape[0] < rules.init_size or len(np.unique(rows, axis=0)) < rules.n_clusters:
             return replace(state, pending=rows)
         return state._start_clusters(rows, rules)
 
@@ -269,7 +269,7 @@ class StreamState:
         """Absorb every waiting row into the nearest cluster."""
         state = self
         if state.clusters is None:
-            if _n_distinct(state.pending) < rules.n_clusters:
+            if len(np.unique(state.pending, axis=0)) < rules.n_clusters:
                 raise ValueError(
                     f"n_clusters={rules.n_clusters} needs at least as many distinct points, but the n_samples="
                     f"{state.pending.shape[0]} rows of X so far have fewer: pass more rows, or lower n_clusters."
@@ -333,11 +333,6 @@ def _examine(
     """Return the nearest clusters of rows of a stream, squared distances to them, and which rows can be absorbed."""
     codes, squared = NearestCenters.of(clusters.centers, rules.n_jobs).assign(rows)
     return codes, squared, (affinities[:, 0] > 0.5) & (affinities[:, 1] == codes) & (squared <= reach)
-
-
-def _n_distinct(rows: FloatArray) -> int:
-    """Return the number of distinct rows among those a stream waits for."""
-    return int(np.unique(rows, axis=0).shape[0])
 
 
 @dataclass(frozen=True)

@@ -101,11 +101,8 @@ class GalleryDisplay(ResultDisplay):
         ax = get_axes(ax, "GalleryDisplay.plot", (max(scale * width, 4.0), scale * height + 0.7))
         self.ax_, self.figure_ = ax, ax.figure
         side = "left: most trusted, right: least; " if self.per_cluster else ""
-        set_title(
-            ax,
-            "Most and least trusted rows" + (" of each cluster" if self.per_cluster else ""),
-            f"{side}below each its label and {self.ranking_name.replace('_', ' ')}, then the rival",
-        )
+        title = "Most and least trusted rows" + (" of each cluster" if self.per_cluster else "")
+        set_title(ax, title, f"{side}below each its label and {self.ranking_name.replace('_', ' ')}, then the rival")
         ax.set_axis_off()
         low, high = float(self.images.min()), float(self.images.max())
         colors = self.images.ndim == 4 and high > 1.0

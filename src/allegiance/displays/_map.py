@@ -262,7 +262,10 @@ class AffinityFieldDisplay(_Map):
         plane = _choose_plane(rows, fitted.columns.prepared_names, features)
         sites = plane.project(fitted.centers) if fitted.influence.flat_sides else None
         super().__init__(result, plane.project(rows), plane.names, sites, which, names)
-        places = plane.lift(_grid(self.lower, self.upper, resolution))
+        middles = (np.arange(resolution) + 0.5)[:, None]
+        self._x, self._y = (self.lower + (self.upper - self.lower) * middles / resolution).T
+        """(m,) middles of the squares of a grid over the view."""
+        places = plane.lift(self._grid())
         low, high = fitted.influence.limits
         defined = ((places > low) & (places < high)).all(axis=1)
         field = fitted.without_preprocessing().score(places[defined])
@@ -305,13 +308,16 @@ class AffinityFieldDisplay(_Map):
 
     def frame(self) -> Any:
         """Return one row per place of the grid: ``x``, ``y`` and the value."""
-        x, y = _grid(self.lower, self.upper, self.field.shape[0]).T
+        x, y = self._grid().T
         return FrameLike().build({"x": x, "y": y, self.value_name: self.field.ravel()})
+
+    def _grid(self) -> FloatArray:
+        """Return the middles (m * m, 2) of the squares of the map's grid, row by row from the bottom."""
+        return np.column_stack([side.ravel() for side in np.meshgrid(self._x, self._y)])
 
     def _draw_field(self, ax: Axes, kind: str, cmap: Any) -> None:
         """Draw the values at every place of the map as contours or shades of gray, and the line at one half."""
-        field = np.ma.masked_invalid(self.field)
-        x, y = (_cell_centers(self.lower[i], self.upper[i], field.shape[0]) for i in range(2))
+        field, x, y = np.ma.masked_invalid(self.field), self._x, self._y
         lowest = min(np.floor(float(field.min()) / _STEP) * _STEP, 1.0 - 2 * _STEP)
         levels = np.arange(lowest, 1.0 + _STEP / 2, _STEP)
         style: dict[str, Any] = {"cmap": cmap, "vmin": lowest, "vmax": 1.0}
@@ -331,10 +337,9 @@ class AffinityFieldDisplay(_Map):
 
     def _draw_cells(self, ax: Axes) -> None:
         """Draw the borders between clusters on the map, and the representatives."""
-        x, y = (_cell_centers(self.lower[i], self.upper[i], self.owner.shape[0]) for i in range(2))
         for code in np.unique(self.owner[self.owner >= 0])[1:]:
             inside = np.ma.masked_where(self.owner < 0, (self.owner == code).astype(np.float64))
-            line = ax.contour(x, y, inside, levels=[0.5], colors=[text_color(ax)], linewidths=0.9)
+            line = ax.contour(self._x, self._y, inside, levels=[0.5], colors=[text_color(ax)], linewidths=0.9)
             line.set_path_effects(outline(ax, 2.2))
             self.borders_.append(line)
         if self.sites is not None:
@@ -403,17 +408,6 @@ def _view_corners(position: FloatArray, sites: FloatArray | None) -> tuple[Float
     extent = upper - lower
     reach = np.where(extent > 0, _MARGIN * extent, max(float(extent.max()), 1.0) / 2.0)
     return lower - reach, upper + reach
-
-
-def _cell_centers(low: float, high: float, m: int) -> FloatArray:
-    """Return the middles (m,) of equal parts of a side of the map."""
-    return low + (high - low) * (np.arange(m) + 0.5) / m
-
-
-def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
-    """Return the middles (m * m, 2) of the squares of a grid over the map's view, row by row from the bottom."""
-    x, y = np.meshgrid(_cell_centers(lower[0], upper[0], m), _cell_centers(lower[1], upper[1], m))
-    return np.column_stack([x.ravel(), y.ravel()])
 
 
 def _map_values(result: Any, which: Any) -> tuple[str, str, FloatArray]:

@@ -4,8 +4,8 @@ from ._calibrate import calibrate_fitted as calibrate_fitted
 from ._calibrate import score_by_calibration as score_by_calibration
 from ._fit import AnySummary as AnySummary
 from ._fit import Chunk as Chunk
-from ._fit import FitResult as FitResult
 from ._fit import InMemory as InMemory
+from ._fit import LastPass as LastPass
 from ._fit import Specification as Specification
 from ._fit import Training as Training
 from ._fit import fit as fit

@@ -18,13 +18,20 @@ from ._pipelines import has_pipeline, last_estimator, without_wrappers
 
 
 def calibrate_fitted(
-    fitted: Fitted, sample: ContentSample, result: AffinityResult | None = None, *, estimator: Any = None, X: Any = None
+    fitted: Fitted,
+    sample: ContentSample | None,
+    result: AffinityResult | None = None,
+    *,
+    estimator: Any = None,
+    X: Any = None,
 ) -> Fitted:
-    """Calibrate a fitted object: return it with trust, estimated from a sample of the training points.
+    """Calibrate a fitted object: return it with trust, estimated from a sample of the training points, if any.
 
     ``result`` has the scores of all training points, and ``X`` (n, d) is the user's input, if known. ``estimator`` is
-    the clusterer of the labels; None if unknown.
+    the clusterer of the labels, which is refitted as a whole; None if unknown.
     """
+    if sample is None:
+        return fitted
     specification, places = fitted.specification, sample.positions()
     calibration, settings = specification.calibration, specification.settings
     assert calibration is not None

@@ -156,22 +156,10 @@ class InMemory:
         return total
 
 
-class FitResult(NamedTuple):
-    """A fitted object, and intermediate results for scoring the training points."""
-
-    fitted: Fitted
-    codes: IntArray | None
-    """(n,) cluster of each point, -1 for noise; None if they are not in memory."""
-    located: Located | None
-    """Positions of the points; None if they are not in memory."""
-    sample: ContentSample | None
-    """Rows to calibrate with; None without calibration."""
-
-
 def fit(
     specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None
-) -> FitResult:
-    """Fit to training data in chunks.
+) -> tuple[Fitted, LastPass]:
+    """Fit to training data in chunks; the results of the last pass serve to score and calibrate the training points.
 
     Labeled data is read once for the clusters and their means; "within" reads it again for the covariance (twice
     above 128 columns), and weights take one more pass. The last pass computes the extent of the data, the distances of
@@ -200,7 +188,7 @@ def fit(
         clusterer=clusterer,
     )
     _ = fitted.engine  # raises if the engine cannot measure this tessellation
-    return FitResult(fitted, last.codes, last.located, last.sample)
+    return fitted, last
 
 
 class Training:
@@ -294,7 +282,7 @@ class Training:
 
     def last_pass(
         self, diagram: Diagram, located: Located | None, by_nearest: bool, chunk: Chunk, rows: Rows
-    ) -> _LastPass:
+    ) -> LastPass:
         """Summarize a chunk for the last pass of a fit; its rows are located first unless ``located`` is passed."""
         calibration, k = self.specification.calibration, self.n_clusters
         places = located or diagram.locate(rows, self.threads)
@@ -303,10 +291,11 @@ class Training:
         keys = content_keys(rows) if limit else None
 
         def member_distances() -> MemberDistances:
+            """Return the distances of the chunk's members from their sites, for the last pass of a fit."""
             distance = np.sqrt(diagram.divergences(places, np.maximum(codes, 0)))
             return MemberDistances.of(content_keys(rows) if keys is None else keys, codes, distance, k)
 
-        summary = _LastPass(
+        summary = LastPass(
             Extent.of(diagram, places.position, radius=self.specification.domain.needs_radius),
             Lazy(member_distances) if self.is_prepared else Lazy.known(member_distances()),
             ContentSample.of(rows, codes, limit=limit, start=chunk.start, keys=keys) if limit else None,
@@ -396,18 +385,21 @@ def _ranges(X: Rows, codes: AnyArray, k: int) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-class _LastPass(NamedTuple):
+class LastPass(NamedTuple):
     """The results of the last pass of a fit."""
 
     extent: Extent
     members: Lazy[MemberDistances]
     sample: ContentSample | None
+    """Rows to calibrate with; None without calibration."""
     codes: IntArray | None = None
+    """(n,) cluster of each point, -1 for noise; None if they are not in memory."""
     located: Located | None = None
+    """Positions of the points; None if they are not in memory."""
 
-    def merge(self, other: _LastPass) -> _LastPass:
+    def merge(self, other: LastPass) -> LastPass:
         """Return the results of the last pass over both sets of training rows."""
-        return _LastPass(
+        return LastPass(
             self.extent.merge(other.extent),
             Lazy.known(self.members.value.merge(other.members.value)),
             None if self.sample is None or other.sample is None else self.sample.merge(other.sample),

@@ -193,8 +193,8 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
         return scorer.fit(partitions.sample(_SAMPLE_ROWS, Specification.of(scorer).settings.seed))
     columns = Columns(partitions.n_features, partitions.names)
     # One thread: partitions already run in parallel.
-    result = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
-    fitted = result.fitted if result.sample is None else calibrate_fitted(result.fitted, result.sample)
+    fitted, last = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
+    fitted = calibrate_fitted(fitted, last.sample)
     scorer._set_fitted(fitted)
     # Lazy, because the labels may not fit into memory.
     scorer.labels_ = predict_lazily(fitted, X) if labels is None else labels

@@ -442,10 +442,8 @@ def fit_stream(
         chunks = StreamChunks(rows, batch_rows, verbose, (sample, clusterer.labels_))
     # Batches are plain arrays; column names are set below, for scoring frames later.
     threads = effective_threads(fitting.n_jobs)
-    result = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
-    fitted = result.fitted
-    if result.sample is not None:
-        fitted = calibrate_fitted(fitted, result.sample, estimator=clusterer)
+    fitted, last = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
+    fitted = calibrate_fitted(fitted, last.sample, estimator=clusterer)
     if plan is None and table.has_names:
         fitted = replace(fitted, columns=Columns(len(rows.used), rows.used))
     fitting._set_fitted(fitted)
