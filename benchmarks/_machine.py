@@ -1,7 +1,5 @@
 """Where and on what code a benchmark ran: printed above the table and written into every result file."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

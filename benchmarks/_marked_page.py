@@ -4,8 +4,6 @@ A part named "x" stands between the lines ``<!-- x: written by COMMAND -->`` and
 left alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The memory of this process, in bytes, as the system accounts for it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Times of competing ways to do one job, rows of the benchmark table, the table itself, and the result files."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence

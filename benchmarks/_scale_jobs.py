@@ -1,7 +1,5 @@
 """The measurements of ``scale.py``, each run in a process of its own: ``_scale_jobs.py NAME FOLDER ARGUMENTS``."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -6,8 +6,6 @@ alone loads little. The first call includes numba's import. An empty cache is a 
 next process has a warm cache. Every number is the best of several fresh processes.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

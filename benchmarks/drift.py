@@ -6,8 +6,6 @@ detected, how often the first finding names it correctly, and the findings. ``--
 minutes. ``--only blobs`` selects settings and changes whose name contains the word.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from typing import NamedTuple

@@ -5,8 +5,6 @@ labeled real datasets instead (``$ALLEGIANCE_DATA``) with up to 12 classes, whic
 ``--seed 20`` draws other datasets, ``--draws 3`` three times as many.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from typing import NamedTuple

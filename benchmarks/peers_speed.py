@@ -6,8 +6,6 @@ Every measurement runs in a process of its own, after a warm-up, and is stopped 
 that everything runs. ``--page`` measures nothing and writes the page again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -7,8 +7,6 @@ did not reach ``eps``. Coverage compares 95% intervals with counts of uniform po
 points with walks of four times the precision.
 """
 
-from __future__ import annotations
-
 import ast
 import sysconfig
 import warnings

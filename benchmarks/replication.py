@@ -18,8 +18,6 @@ Eight parts, each with its own table in ``docs/benchmarks.md``:
 continues. ``--quick`` runs a few settings and prints only.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import sys

@@ -5,8 +5,6 @@ Results go to ``benchmarks/results/<name>.json``, and those of ``speed`` and ``r
 ``--quick`` takes fewer turns and smaller jobs: it checks that everything runs, measures nothing and writes no page.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

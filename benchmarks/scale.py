@@ -5,8 +5,6 @@ output is the block in docs/scale.md. ``--rows 100000000 --streams-only`` scores
 disk). Each measurement runs in its own process, so that its peak memory is its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

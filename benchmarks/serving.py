@@ -4,8 +4,6 @@
 from 16 clients. A model has 10 clusters and 16 columns, one of them a category.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -6,15 +6,13 @@ digits of scikit-learn. One row at a time is scored after ``prepare()``: the med
 Ten million rows of a Parquet file are in ``scale.py``.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +91,7 @@ class TimedKMeans(KMeans):
 
     seconds: ClassVar[list[float]] = []
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TimedKMeans:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit, and note the time."""
         started = time.thread_time()
         super().fit(X, y, sample_weight)

@@ -3,8 +3,6 @@
 The table is made in a temporary folder; reading runs in a process of its own, so that its memory is its own.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

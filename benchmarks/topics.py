@@ -5,8 +5,6 @@ estimate its replication in two ways, and then cluster the other half, which sho
 re-runs UMAP and HDBSCAN on subsamples of the embeddings; *coordinates* re-runs HDBSCAN alone on the UMAP coordinates.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

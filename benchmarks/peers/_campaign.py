@@ -1,7 +1,5 @@
 """All measurements, each in a process of its own that is stopped at the limit, kept in a CSV file as they come."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

@@ -5,8 +5,6 @@ stage has run once before on a small job of the same kind. Memory is the peak du
 resident before it.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

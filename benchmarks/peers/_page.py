@@ -1,7 +1,5 @@
 """The tables and the picture of the speed study, written into ``docs/benchmarks.md``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

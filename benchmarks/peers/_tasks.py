@@ -4,8 +4,6 @@ Jobs are points around k random centers; one of n, d and k is varied at a time. 
 all points from a clustering; a stage "fit" makes the clustering or model itself. All run with their default threads.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """One clustering to be judged, with what several scores need of it computed once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,8 +4,6 @@ Every clusterer gives a function that labels any rows, so that a clustering of s
 k-means and the mixture by their own ``predict``, the linkage by the nearest mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ Decided once for all of them:
   generator draws new points. A class that a draw misses, such as one of two rows, is not a class of that draw.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Which points of a clustering are misassigned, given reference classes, and how well scores find them."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment

@@ -3,8 +3,6 @@
 A method that gives every point one number per judged cluster is read at the point's own cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -6,8 +6,6 @@ estimator was developed; evaluation populations were not used for that. Samples,
 they do not depend on the estimator.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import warnings

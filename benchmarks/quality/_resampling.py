@@ -1,7 +1,5 @@
 """Scores from clustering again: how steady a point's cluster is when the data change a little."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 

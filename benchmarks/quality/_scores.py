@@ -3,8 +3,6 @@
 The review order and trust themselves are measured by ``replication.py --only order`` on the same clusterings.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -107,7 +107,19 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         influence, points = self._prepare(X, reset=True)
         influence.check_functions(points.shape[1])
         lloyd = Lloyd(self, points, sample_weight, influence)
-        best = self._cluster(lloyd, influence)
+        if isinstance(self.init, str):
+            if self.init != "k-means++":
+                raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
+            seed = resolve_seed(self.random_state)
+            runs = [lloyd.run(lloyd.seeding(stream(seed, start))) for start in range(lloyd.n_init)]
+            best = min(runs, key=lambda run: run.inertia)
+        else:
+            starts = check_centers(self.init, points.shape[1])
+            if starts.shape[0] != lloyd.n_clusters:
+                raise ValueError(
+                    f"init has {starts.shape[0]} centers but n_clusters is {lloyd.n_clusters}: they must be equal."
+                )
+            best = lloyd.run(lloyd.from_centers(influence.prepare(starts, "init")).argmin(axis=1))
         warn_if_empty(best.n_filled, lloyd.n_clusters, stacklevel=2)
         centers = lloyd.means(best.codes, np.arange(best.n_filled))
         # Clusters without members have the first center, which is the nearest one before them.
@@ -157,22 +169,6 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"Negative values in data passed to {type(self).__name__}: influence={self.influence!r} needs X > 0."
             )
         return influence, influence.prepare(points)
-
-    def _cluster(self, lloyd: Lloyd, influence: BregmanInfluence) -> Clustering:
-        """Start Lloyd's algorithm from seeds, or from the centers in ``init``."""
-        if isinstance(self.init, str):
-            if self.init != "k-means++":
-                raise ValueError(f"init must be 'k-means++' or an array of centers, got {self.init!r}.")
-            seed = resolve_seed(self.random_state)
-            runs = [lloyd.run(lloyd.seeding(stream(seed, start))) for start in range(lloyd.n_init)]
-            return min(runs, key=lambda run: run.inertia)
-        centers = check_centers(self.init, lloyd.X.shape[1])
-        if centers.shape[0] != lloyd.n_clusters:
-            raise ValueError(
-                f"init has {centers.shape[0]} centers but n_clusters is {lloyd.n_clusters}: they must be equal."
-            )
-        centers = influence.prepare(centers, "init")
-        return lloyd.run(lloyd.from_centers(centers).argmin(axis=1))
 
 
 class Clustering(NamedTuple):

@@ -64,11 +64,6 @@ class Domain(Parameters, ABC):
         """Return the region around the sites of ``diagram`` and points of some extent, the sites included."""
 
 
-def finite_bounds(diagram: Diagram) -> tuple[FloatArray, FloatArray] | None:
-    """Return the limits (r,) of a diagram's functions, where domains must end; None if there are none."""
-    return diagram.bounds if np.isfinite(diagram.bounds).any() else None
-
-
 DOMAINS: Registry[Domain] = Registry("domain", Domain, first="box")
 
 
@@ -120,7 +115,7 @@ class Region:
         r = center.size
         scale = np.full(r, radius if radius > 0 else 1.0)
         walls, offsets = _no_walls(r)
-        if bounds is not None:
+        if bounds is not None and np.isfinite(bounds).any():
             axes = np.eye(r)
             rows = np.vstack([-axes, axes])
             offsets = np.concatenate([center - bounds[0], bounds[1] - center]) / np.tile(scale, 2)
@@ -265,11 +260,8 @@ class Box(Domain):
         width = upper - lower
         # A width of zero can only come from a single point in that direction; any width serves.
         reach = self.margin * width + np.where(width > 0, 0.0, max(float(width.max(initial=0.0)), 1.0) / 2.0)
-        lower, upper = lower - reach, upper + reach
-        bounds = finite_bounds(diagram)
-        if bounds is not None:
-            lower, upper = np.maximum(lower, bounds[0]), np.minimum(upper, bounds[1])
-        return Region.box("box", lower, upper)
+        low, high = diagram.bounds
+        return Region.box("box", np.maximum(lower - reach, low), np.minimum(upper + reach, high))
 
 
 @DOMAINS.register("ball")
@@ -291,7 +283,7 @@ class Ball(Domain):
     def region(self, diagram: Diagram, extent: Extent) -> Region:
         """Return the ball, cut where the functions of the diagram end."""
         center = diagram.positions.mean(axis=0)
-        return Region.ball("ball", center, float(np.sqrt(extent.squared_radius)), finite_bounds(diagram))
+        return Region.ball("ball", center, float(np.sqrt(extent.squared_radius)), diagram.bounds)
 
 
 @DOMAINS.register("space")
@@ -312,7 +304,7 @@ class Space(Domain):
 
     def region(self, diagram: Diagram, extent: Extent) -> Region:
         """Return the whole space, if the functions of the diagram are defined everywhere."""
-        if finite_bounds(diagram) is not None:
+        if np.isfinite(diagram.bounds).any():
             raise ValueError("domain='space' needs a divergence that is defined everywhere: use domain='box'.")
         center = diagram.positions.mean(axis=0)
         return Region.everywhere("space", center, float(np.abs(diagram.positions - center).max(initial=0.0)))

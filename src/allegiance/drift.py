@@ -248,7 +248,7 @@ def _variance(moments: FloatArray) -> FloatArray:
 
 
 class Change(NamedTuple):
-    """Values of two periods, with intervals and p-values; all fields are arrays of the same shape."""
+    """Values of two periods, with intervals and p-values, in arrays of the same shape; means have one p per cluster."""
 
     then: FloatArray
     now: FloatArray
@@ -294,16 +294,11 @@ def _compare_moments(then: FloatArray, now: FloatArray, allowed: FloatArray) -> 
         return _test_changes(then[1], now[1], now[1] - then[1], error, freedom, (-allowed, allowed))
 
 
-class Moves(NamedTuple):
-    """Changes of the cluster means between periods."""
+def _compare_means(then: Profile, now: Profile, near: BoolArray) -> tuple[Change, FloatArray]:
+    """Compare cluster means of two periods, only of typical members in clusters ``near`` (k + 1,) a new group.
 
-    change: Change  # (k, d), with one p-value per feature
-    shift: FloatArray  # (k, d) changes in standard deviations of the first period
-    p: FloatArray  # (k,) probability that any feature changes this much by chance
-
-
-def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
-    """Compare cluster means of two periods, only of typical members in clusters ``near`` (k + 1,) a new group."""
+    Return changes (k, d), with one p-value (k,) per cluster, and shifts in standard deviations of the first period.
+    """
     first, second = (profile.by_cluster(typical=near) for profile in (then, now))
     (n1, m1, _), (n2, m2, _), variance = first, second, _variance(first)
     rounding = _ROUNDING * np.maximum(np.abs(m1), np.abs(m2))
@@ -316,7 +311,7 @@ def _compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     first, second = (profile.by_cluster(typical=typical) for profile in (then, now))
     p = np.where(moved, _compare_moments(first, second, _SMALL_MOVE * spread).p, 1.0)
     p = np.minimum(p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
-    return Moves(Change(*(values[:-1] for values in change)), shift[:-1], p[:-1])
+    return Change(*(values[:-1] for values in (*change[:4], p))), shift[:-1]
 
 
 def _compare_atypical(then: Profile, now: Profile, n_members: IntArray) -> Change:
@@ -360,7 +355,7 @@ class Rescaling(NamedTuple):
     p: float = 1.0
 
 
-def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescaling]:
+def _compare_columns(then: Profile, now: Profile, moves: Change) -> list[Rescaling]:
     """Test each feature for an offset, a factor, or both that map all values of one period to those of the other."""
     (first, n_then), (second, n_now) = then.column_quantiles(), now.column_quantiles()
     spread, shares, columns = then.spread(), now.counts[:-1, 0] / now.n_points, []
@@ -370,7 +365,7 @@ def _compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Rescalin
         if min(n1, n2) >= _MIN_VALUES and difference > 0.0:
             root = np.sqrt(n1 * n2 / (n1 + n2))
             limit = min(max(_KS_BY_CHANCE / root, difference / 8.0), difference / 3.0)
-            along = moves.change.now[:, i] - moves.change.then[:, i]
+            along = moves.now[:, i] - moves.then[:, i]
             for factor, offset in _candidates(before, after, spread[i]):
                 # A small shift leaves the labels alone, so the clusters show whether most points moved.
                 together = shares[along * np.sign(offset) >= abs(offset) / 4.0].sum()
@@ -494,7 +489,8 @@ class PeriodComparison(CardMixin):
     level: float
     _mix: Change = field(repr=False)
     _atypical: Change = field(repr=False)
-    _moves: Moves = field(repr=False)
+    _moves: Change = field(repr=False)
+    _shift: FloatArray = field(repr=False)
     _frame: FrameLike = field(repr=False)
 
     @property
@@ -542,7 +538,7 @@ class PeriodComparison(CardMixin):
 
     def _cluster_rows(self) -> list[dict[str, Any]]:
         """Return the rows of :meth:`frame`: each cluster in both periods."""
-        k, shift = self.classes.size, self._moves.shift
+        k, shift = self.classes.size, self._shift
         points = [np.append(profile.counts[:, 0], profile.n_points).tolist() for profile in (self.then, self.now)]
         names, rows = [*self.classes.tolist(), NOISE, "all"], []
         for i in [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]:
@@ -557,7 +553,7 @@ class PeriodComparison(CardMixin):
 
     def _feature_rows(self, cluster: Any, n: int | None) -> list[dict[str, Any]]:
         """Return the lines of :meth:`features`, the changes of features between periods."""
-        labels, shift, rows = [str(label) for label in self.classes], self._moves.shift, []
+        labels, shift, rows = [str(label) for label in self.classes], self._shift, []
         named = {str(label) for finding in self.findings for label in finding.clusters} or set(labels)
         if cluster is not None:
             if str(cluster) not in labels:
@@ -565,7 +561,7 @@ class PeriodComparison(CardMixin):
             named = {str(cluster)}
         for i in (i for i, label in enumerate(labels) if label in named):
             for feature in np.argsort(-np.abs(shift[i]), kind="stable")[:n]:
-                then, now, (low, high) = self._moves.change.at(i, feature)
+                then, now, (low, high) = self._moves.at(i, feature)
                 figures = {"then": then, "now": now, "low": low, "high": high, "shift": shift[i, feature]}
                 rows.append({"cluster": labels[i], "feature": str(self.then.names[feature]), **figures})
         return rows
@@ -687,23 +683,22 @@ def compare_profiles(
     assert fitted.members is not None
     n_members, groups = np.diff(fitted.members.value.starts), _find_groups(then, now)
     new_points = np.sum([np.zeros(len(then.counts)), *(group.counts for group in groups)], axis=0)
-    moves = _compare_means(then, now, new_points > 0.0)
+    moves, shift = _compare_means(then, now, new_points > 0.0)
     columns = _compare_columns(then, now, moves)
     mix, atypical = _compare_mix(then, now, new_points), _compare_atypical(then, now, n_members)
     # Bonferroni's correction for all comparisons: shares, atypical shares, means of clusters, columns.
     tests = 2 * mix.p.size + moves.p.size + len(columns)
-    mix, atypical = (each._replace(p=np.minimum(tests * each.p, 1.0)) for each in (mix, atypical))
-    moves = moves._replace(p=np.minimum(tests * moves.p, 1.0))
+    mix, atypical, moves = (each._replace(p=np.minimum(tests * each.p, 1.0)) for each in (mix, atypical, moves))
     columns = [column._replace(p=min(tests * column.p, 1.0)) for column in columns]
     findings = [_column_finding(then, now, i, column) for i, column in enumerate(columns) if column.p <= level]
     if not findings:  # after a change of unit or level, labels are not comparable
         labels = [*fitted.classes.tolist(), NOISE]
         vanished = (mix.p <= level) & (mix.now <= _SMALL_PART * mix.then)
-        moved = (moves.p <= level) & (np.abs(moves.shift).max(axis=1, initial=0.0) >= _SMALL_MOVE)
+        moved = (moves.p <= level) & (np.abs(shift).max(axis=1, initial=0.0) >= _SMALL_MOVE)
         moved &= ~vanished[: moved.size]
         findings += _group_findings(labels, then, now, groups, atypical, level)
         findings += _vanished_findings(labels, mix, vanished)
-        findings += _move_findings(labels, then, now, moves, moved)
+        findings += _move_findings(labels, then, now, moves, shift, moved)
         findings += [] if findings else _atypical_findings(labels, atypical, level)
         # New groups, vanished clusters and moved ones exchange points with others, which changes the other shares.
         changed = np.append(moved, [False, False]) | vanished
@@ -713,7 +708,9 @@ def compare_profiles(
         findings += _mix_findings(labels, rest, (rest.p <= level) & ~changed)
     findings.sort(key=lambda finding: -finding.severity)
     raw_mix = _compare_mix(then, now, np.zeros(len(then.counts)))._replace(p=mix.p)
-    return PeriodComparison(tuple(findings), fitted.classes, then, now, level, raw_mix, atypical, moves, FrameLike())
+    return PeriodComparison(
+        tuple(findings), fitted.classes, then, now, level, raw_mix, atypical, moves, shift, FrameLike()
+    )
 
 
 def _column_finding(then: Profile, now: Profile, i: int, column: Rescaling) -> DriftFinding:
@@ -763,10 +760,9 @@ def _vanished_findings(labels: list[Any], mix: Change, vanished: BoolArray) -> I
 
 
 def _move_findings(
-    labels: list[Any], then: Profile, now: Profile, moves: Moves, moved: BoolArray
+    labels: list[Any], then: Profile, now: Profile, moves: Change, shift: FloatArray, moved: BoolArray
 ) -> Iterator[DriftFinding]:
     """Yield one drift finding for each column along which cluster means moved most."""
-    shift = moves.shift
     if not moved.any():
         return
     first = np.abs(shift).argmax(axis=1)
@@ -776,7 +772,7 @@ def _move_findings(
         numbers = np.flatnonzero(moved & (first == i))
         numbers = numbers[np.argsort(-severity[numbers], kind="stable")]
         lead = int(numbers[0])
-        before, after, interval = moves.change.at(lead, i)
+        before, after, interval = moves.at(lead, i)
         moving, feature = tuple(labels[number] for number in numbers.tolist()), str(then.names[i])
         text = f"Cluster {moving[0]} moved: {_shifts(then, shift[lead])} ({feature} {_means(then, i, before, after)})"
         if len(moving) > 1:

@@ -378,15 +378,8 @@ def sample_polytope(
     check_scaling(normals)
     seed = resolve_seed(random_state)
     origin, transform = _round(normals, offsets, _inner_point(normals, offsets), seed)
-    walk = _walk(
-        normals @ transform,
-        offsets - normals @ origin,
-        n_samples,
-        burn_in=burn_in,
-        thin=thin,
-        directions=directions,
-        streams=(stream(seed, 0, 0), stream(seed, 0, 1)),
-    )
+    slack = offsets - normals @ origin
+    walk = _walk(normals @ transform, slack, n_samples, burn_in, thin, directions, keys=(seed, 0))
     return origin + walk @ transform.T
 
 
@@ -403,15 +396,8 @@ def _round(normals: FloatArray, offsets: FloatArray, origin: FloatArray, seed: i
     n_kept = 100 * (d + 4)
     longest = 16 * n_kept
     for number in range(1, _MAX_ROUNDS + 1):
-        walk = _walk(
-            normals @ transform,
-            offsets - normals @ origin,
-            n_kept,
-            burn_in=0,
-            thin=d,
-            directions="coordinate",
-            streams=(stream(seed, number, 0), stream(seed, number, 1)),
-        )
+        slack = offsets - normals @ origin
+        walk = _walk(normals @ transform, slack, n_kept, 0, d, "coordinate", keys=(seed, number))
         spread = np.cov(walk, rowvar=False).reshape(d, d)
         variances = np.linalg.eigvalsh(spread)
         if not 0.0 < variances[-1] < np.inf:
@@ -429,11 +415,11 @@ def _walk(
     normals: FloatArray,
     slack: FloatArray,
     n_kept: int,
-    *,
     burn_in: int,
     thin: int,
     directions: Directions,
-    streams: tuple[np.random.Generator, np.random.Generator],
+    *,
+    keys: tuple[int, int],
 ) -> FloatArray:
     """Walk inside the polytope {z : normals @ z <= slack} from z = 0, and return the samples that are kept.
 
@@ -443,25 +429,19 @@ def _walk(
     from allegiance._kernels.walking import polytope_chain
 
     m, d = normals.shape
+    for_directions, for_positions = (stream(*keys, part) for part in range(2))
     block = max(32, _BLOCK_ENTRIES // (m + d))
     kept = np.empty((n_kept, d))
     position = np.zeros(d)
     for first in range(0, burn_in + n_kept * thin, block):
         if directions == "random":
             # Hit-and-run does not see the length of a direction, so Gaussian vectors need not be normalized.
-            toward = streams[0].standard_normal((block, d))
+            toward = for_directions.standard_normal((block, d))
         else:
             toward = np.eye(d)[np.arange(first, first + block) % d]
-        uniforms = streams[1].random(block)
+        uniforms = for_positions.random(block)
         steps = min(block, burn_in + n_kept * thin - first)
-        polytope_chain(
-            position,
-            np.maximum(slack - normals @ position, 0.0),
-            toward[:steps],
-            (toward @ normals.T)[:steps],
-            uniforms[:steps],
-            first - burn_in,
-            thin,
-            kept,
-        )
+        room = np.maximum(slack - normals @ position, 0.0)
+        products = (toward @ normals.T)[:steps]
+        polytope_chain(position, room, toward[:steps], products, uniforms[:steps], first - burn_in, thin, kept)
     return kept

@@ -18,7 +18,7 @@ MODULE = sys.modules["allegiance._kernels.jit"]
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
     """Return what gives a kernel as a new process would get it: nothing compiled yet, the cache in tmp_path."""
-    monkeypatch.setattr(MODULE, "_warned", False)
+    MODULE._warn_once.cache_clear()
     monkeypatch.setattr(MODULE, "CACHE", True)
     (tmp_path / "kernel.py").write_text("def double(x):\n    return 2 * x\n")
     spec = importlib.util.spec_from_file_location("allegiance._kernels.kernel", tmp_path / "kernel.py")

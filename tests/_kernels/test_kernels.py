@@ -280,50 +280,36 @@ def test_stolen_volumes(rng, r, from_home):
         assert depth[q] == pytest.approx(max(0.0, -gap.min()), rel=1e-12)
 
 
-def _chain_input(rng, r, k, n_steps):
-    site_a = rng.normal(size=(k, r))
-    query_a = rng.normal(size=(6, r)) * 0.3
-    axes = np.arange(n_steps) % (r + 1)
-    axes[axes == r] = -1
-    directions = rng.normal(size=(n_steps, r))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    directions[axes >= 0] = np.eye(r)[axes[axes >= 0]]
-    return site_a, query_a, axes, directions, rng.random(n_steps)
-
-
 @pytest.mark.parametrize("kind", ["cube", "ball", "walls"])
 @pytest.mark.parametrize("r", [1, 2, 4])
 def test_walk_cells_follows_its_twin(rng, kind, r):
     """Position and counts of 240 steps, in float64. The kernel keeps slacks in float32, which moves a few owners."""
-    k, n_batches = 4, 3
-    site_a, query_a, axes, directions, jumps = _chain_input(rng, r, k, 240)
+    k, n_batches, axes = 4, 3, np.arange(240) % (r + 1)
+    site_a, query_a, jumps = rng.normal(size=(k, r)), 0.3 * rng.normal(size=(6, r)), rng.random(240)
+    # Steps along each axis, and every r + 1 steps in a free direction.
+    free = rng.normal(size=(240 // (r + 1), r))
+    free /= np.linalg.norm(free, axis=1, keepdims=True)
+    rows = np.where(axes == r, r - 1 + np.cumsum(axes == r), axes)
+    directions = np.vstack([np.eye(r), free])[rows]
+    half_width, radius = (1.0 if kind == name else np.inf for name in ("cube", "ball"))
     walls, wall_offsets = np.empty((0, r)), np.empty(0)
-    half_width, radius = np.inf, np.inf
-    if kind == "cube":
-        half_width = 1.0
-    elif kind == "ball":
-        radius = 1.0
-    else:
+    if kind == "walls":
         walls = np.vstack([np.eye(r), -np.eye(r), np.ones((1, r)) / np.sqrt(r)])
         wall_offsets = np.append(np.ones(2 * r), 0.9)
-    free = directions[axes < 0]
-    rows = np.where(axes < 0, r - 1 + np.cumsum(axes < 0), axes)
     site_rates, wall_rates = (np.vstack([normals.T, free @ normals.T]) for normals in (site_a, walls))
     rounded = site_rates.astype(np.float32)
     site_rates = np.stack([rounded, (site_rates - rounded).astype(np.float32)], axis=1)
     origin = query_a / 2
     clearance = ((origin[:, None] - site_a / 2) ** 2).sum(axis=2)
-    counts = np.zeros((len(query_a), n_batches, k), np.int32)
-    end = np.full(origin.shape, 1e-3)
+    counts, end = np.zeros((len(query_a), n_batches, k), np.int32), np.full(origin.shape, 1e-3)
     walk_cells(
         query_a, site_a, clearance, walls, wall_offsets, half_width, radius,
         rows, free, site_rates, wall_rates, jumps, origin, end, counts,
     )  # fmt: skip
+    domain = walls, wall_offsets, half_width, radius
     for q in range(len(query_a)):
-        z, expected = twin.walk_cell(
-            query_a[q], site_a, clearance[q], (walls, wall_offsets, half_width, radius),
-            (axes, directions, jumps), origin[q], np.full(r, 1e-3), n_batches,
-        )  # fmt: skip
+        chain = clearance[q], domain, (directions, jumps), origin[q], np.full(r, 1e-3), n_batches
+        z, expected = twin.walk_cell(query_a[q], site_a, *chain)
         assert np.abs(counts[q] - expected).sum() <= 4
         np.testing.assert_allclose(end[q], z, atol=1e-4)
     assert (counts.sum(axis=2) == 80).all()

@@ -89,25 +89,13 @@ class Browser:
         ActionChains(self.driver).send_keys(*keys).perform()
         self.settle()
 
-    def drag(self, first, last):
-        """Drag the mouse between two places of the window."""
-        actions = ActionChains(self.driver, duration=30)
-        pointer = actions.w3c_actions.pointer_action
-        pointer.move_to_location(*first)
-        pointer.pointer_down()
-        pointer.move_to_location((first[0] + last[0]) // 2, (first[1] + last[1]) // 2)
-        pointer.move_to_location(*last)
-        pointer.pointer_up()
-        actions.perform()
-        self.settle()
-
-    def lasso(self, places):
-        """Drag the mouse along places of the window, and back to the first."""
+    def drag(self, *places):
+        """Drag the mouse along places of the window."""
         actions = ActionChains(self.driver, duration=30)
         pointer = actions.w3c_actions.pointer_action
         pointer.move_to_location(*places[0])
         pointer.pointer_down()
-        for place in [*places[1:], places[0]]:
+        for place in places[1:]:
             pointer.move_to_location(*place)
         pointer.pointer_up()
         actions.perform()

@@ -106,7 +106,8 @@ class Reader:
         return [round(value) for value in place]
 
     def brush(self, figure, start, end):
-        self.drag(self.spot(figure, *start), self.spot(figure, *end))
+        first, last = self.spot(figure, *start), self.spot(figure, *end)
+        self.drag(first, [(one + other) // 2 for one, other in zip(first, last, strict=True)], last)
 
     def click_figure(self, figure, x, y):
         self.point_at(self.spot(figure, x, y), press=True)

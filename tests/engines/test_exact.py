@@ -85,13 +85,6 @@ def test_two_sites_almost_in_one_place(rng):
     np.testing.assert_allclose(close[:, 0] + close[:, 4], single[:, 0], atol=1e-9)
 
 
-def test_points_on_a_boundary_are_shared_equally():
-    centers = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 5.0]])
-    X = np.array([[0.0, 0.0], [0.0, -1.0], [-2.0, -3.0], [2.0, -3.0]])
-    result = euclidean(X, centers=centers, engine="exact")
-    np.testing.assert_allclose(result.affinity[:2, 0], result.affinity[:2, 1], atol=1e-12)
-
-
 def test_six_dimensions_tile_too(rng):
     """Qhull's own triangulation overlaps here; the engine notices and triangulates again."""
     centers = rng.normal(size=(7, 6))

@@ -1,4 +1,4 @@
-"""Shared samples and hit-and-run against exact volumes, the closed form, plain rejection and each other."""
+"""Shared samples and hit-and-run against exact volumes, plain counting and plain rejection."""
 
 import warnings
 from functools import partial
@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from allegiance import PrecisionWarning, affinity
+from allegiance import PrecisionWarning
 from allegiance.domains import Polytope
 from allegiance.engines import SharedSamples, engine_names
 from allegiance.influence import Weights
 from reference.rejection import rejection
-from scenes import euclidean, make_scene, measurer, points_in_hull
+from scenes import euclidean, make_scene, measurer
 
 
 def _coverage(result, exact):
@@ -43,21 +43,6 @@ def test_precision_is_reached(rng, engine, eps):
     exact = euclidean(X, centers=centers, engine="exact").affinity
     assert np.abs(result.affinity - exact).max() < 3 * eps
     assert set(result.frame(details=True)["engine"]) <= {engine}
-
-
-@pytest.mark.parametrize("r", [2, 3])
-def test_shared_samples_find_the_closed_form(r):
-    """Where a box that does not cut the cells leaves them a share worth sampling, shared samples find it too: within
-    4.5 standard errors, which 80 independent estimates would leave with a probability of 5e-4."""
-    rng = np.random.default_rng(1)
-    centers = np.vstack([np.eye(r), -np.ones((1, r))])
-    X = 0.2 * points_in_hull(rng, centers, 20)
-    exact = euclidean(X, centers=centers, domain="space", engine="closed-form").affinity
-    region = Polytope.box(np.full(r, -4.0), np.full(r, 4.0))
-    uncut = euclidean(X, centers=centers, domain=region, engine="exact").affinity
-    np.testing.assert_allclose(uncut, exact, atol=1e-9)
-    shared = euclidean(X, centers=centers, domain=region, engine="shared", random_state=0)
-    assert (np.abs(shared.affinity - exact) <= 4.5 * shared.standard_error).all()
 
 
 def test_small_cells_are_walked(rng):
@@ -163,12 +148,7 @@ def test_few_samples_of_banks_give_no_biased_shares(max_samples, largest_bias):
 )
 @pytest.mark.parametrize(
     ("r", "weighted"),
-    [
-        (2, False),
-        (4, True),
-        pytest.param(2, True, marks=pytest.mark.slow),
-        pytest.param(4, False, marks=pytest.mark.slow),
-    ],
+    [(2, False), (4, True), *(pytest.param(*c, marks=pytest.mark.slow) for c in ((2, True), (4, False)))],
 )
 def test_shares_are_those_of_rejection(r, weighted, engine):
     """Within 4.5 joint standard errors: 60 independent shares would leave that with a probability of 4e-4."""
@@ -179,15 +159,7 @@ def test_shares_are_those_of_rejection(r, weighted, engine):
     settings = {"weights": Weights(weights, query=0.1)} if weighted else {}
     region = Polytope.box(lower, upper)
     # Precise enough that the errors of small shares are nearly normal.
-    result = affinity(
-        X,
-        centers=centers,
-        domain=region,
-        engine=engine,
-        eps=0.01,
-        random_state=0,
-        **{"influence": "euclidean"} | settings,
-    )
+    result = euclidean(X, centers=centers, domain=region, engine=engine, eps=0.01, random_state=0, **settings)
     for row, x in enumerate(X):
         y = rng.uniform(lower, upper, (200_000, r))
         shares, kept = rejection(centers, x, y, weights, 0.1 if weighted else 0.0)

@@ -1,4 +1,4 @@
-"""Plain NumPy twins of the compiled kernels. Chains follow the kernels operation by operation, to the last bit."""
+"""Plain NumPy twins of the compiled kernels. The chain in a polytope follows its kernel to the last bit."""
 
 import numpy as np
 from scipy.linalg import hadamard
@@ -55,55 +55,22 @@ def gap_from_home(query_a, home, clearance, clearance_scale, site_a, vertices, c
 def walk_cell(query_a, site_a, clearance, domain, steps, origin, offset, n_batches):
     """One chain of the owner walk; ``domain`` is (walls, wall_offsets, half_width, radius)."""
     walls, wall_offsets, half_width, radius = domain
-    axes, directions, jumps = steps
-    r, k = len(query_a), len(site_a)
-    z = offset.copy()
-    length = len(axes) // n_batches
-    counts = np.zeros((n_batches, k), dtype=np.int64)
-    for t in range(len(axes)):
+    z, length = offset.copy(), len(steps[0]) // n_batches
+    counts = np.zeros((n_batches, len(site_a)), dtype=np.int64)
+    for t, (u, jump) in enumerate(zip(*steps, strict=True)):
         y = origin + z
         if t % length == 0:
-            slack = clearance.copy()
-            for i in range(k):
-                for c in range(r):
-                    slack[i] -= (site_a[i, c] - query_a[c]) * z[c]
-            wall_slack = wall_offsets.copy()
-            for m in range(len(walls)):
-                for c in range(r):
-                    wall_slack[m] -= walls[m, c] * y[c]
-        u = directions[t]
-        if axes[t] >= 0:
-            along, query_rate = y[axes[t]], query_a[axes[t]]
-            low, high = -half_width - along, half_width - along
-        else:
-            along, query_rate, low, high = 0.0, 0.0, -np.inf, np.inf
-            for c in range(r):
-                query_rate += query_a[c] * u[c]
-                along += y[c] * u[c]
-                ends = sorted([(-half_width - y[c]) / u[c], (half_width - y[c]) / u[c]])
-                low, high = max(low, ends[0]), min(high, ends[1])
-        if radius < np.inf:
-            square = along * along + radius * radius
-            for c in range(r):
-                square -= y[c] * y[c]
-            root = np.sqrt(max(square, 0.0))
-            low, high = max(low, -along - root), min(high, -along + root)
-        rate = query_rate - (site_a @ u)
-        for i in range(k):
-            if rate[i] < 0:
-                high = min(high, -slack[i] / rate[i])
-            elif rate[i] > 0:
-                low = max(low, -slack[i] / rate[i])
-        wall_rate = walls @ u
-        for m in range(len(walls)):
-            if wall_rate[m] > 0:
-                high = min(high, wall_slack[m] / wall_rate[m])
-            elif wall_rate[m] < 0:
-                low = max(low, wall_slack[m] / wall_rate[m])
-        jump = low + jumps[t] * (high - low) if low < high else 0.0
-        z = z + jump * u
-        slack = slack + jump * rate
-        wall_slack = wall_slack - jump * wall_rate
+            slack, wall_slack = clearance - (site_a - query_a) @ z, wall_offsets - walls @ y
+        # The chord along u in the cube, in the ball, in the cell and between the walls.
+        low, high = np.sort((np.array([[-half_width], [half_width]]) - y[u != 0]) / u[u != 0], axis=0)
+        root = np.sqrt(max((y @ u) ** 2 + radius * radius - y @ y, 0.0))
+        rate, wall_rate = (query_a - site_a) @ u, walls @ u
+        closing, room = np.append(-rate, wall_rate), np.append(slack, wall_slack)
+        back, ahead = closing < 0, closing > 0
+        low = max(low.max(), -(y @ u) - root, (room[back] / closing[back]).max(initial=-np.inf))
+        high = min(high.min(), -(y @ u) + root, (room[ahead] / closing[ahead]).min(initial=np.inf))
+        move = low + jump * (high - low) if low < high else 0.0
+        z, slack, wall_slack = z + move * u, slack + move * rate, wall_slack - move * wall_rate
         counts[t // length, slack.argmin()] += 1
     return z, counts
 

@@ -252,7 +252,7 @@ def test_box_lasso_pair_and_histogram_select(page, scene):
     )
     page.settle()
     corners = [(-0.5, -0.5), (1.0, 1.8), (2.6, -0.5)]
-    page.lasso([page.spot("map", *corner) for corner in corners])
+    page.drag(*(page.spot("map", *corner) for corner in [*corners, corners[0]]))
     sides = [
         (xb - xa) * (scene.X[:, 1] - ya) - (yb - ya) * (scene.X[:, 0] - xa)
         for (xa, ya), (xb, yb) in itertools.pairwise([*corners, corners[0]])

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -26,7 +27,6 @@ CACHE = os.environ.get("ALLEGIANCE_CACHE", "1") != "0"
 _SOURCE_STAMP = tuple(
     (path.name, path.stat().st_mtime, path.stat().st_size) for path in sorted(Path(__file__).parent.glob("*.py"))
 )
-_warned = False
 _config: Any = config
 
 
@@ -65,7 +65,7 @@ def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> C
             try:
                 kernel: Any = numba.njit(cache=True, **settings)(function)  # noqa: TID251
             except RuntimeError:  # from numba, where no folder can be written to
-                _warn()
+                _warn_once()
             else:
                 with suppress(AttributeError):  # of other versions of numba, which would look at one file only
                     kernel._cache._cache_file._source_stamp = _SOURCE_STAMP
@@ -75,17 +75,15 @@ def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> C
     return compile_on_first_call
 
 
-def _warn() -> None:
-    """Warn once for all kernels."""
-    global _warned  # noqa: PLW0603
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            "Compiled kernels are not cached, because neither the package folder nor the user's cache is writable. "
-            "Every process will compile them, which takes a few seconds. Set NUMBA_CACHE_DIR to a writable folder.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+@cache
+def _warn_once() -> None:
+    """Warn once for all kernels that they are not cached."""
+    warnings.warn(
+        "Compiled kernels are not cached, because neither the package folder nor the user's cache is writable. "
+        "Every process will compile them, which takes a few seconds. Set NUMBA_CACHE_DIR to a writable folder.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 class _Remark(event.Listener):

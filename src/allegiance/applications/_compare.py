@@ -43,8 +43,8 @@ _HEADINGS = {
 class ClusteringComparison(CardMixin):
     """Several clusterings of the same points.
 
-    Returned by :func:`compare_clusterings`. ``print(comparison)`` gives a summary, :meth:`candidates` one row per
-    candidate, :meth:`frame` one row per point.
+    Returned by :func:`allegiance.compare_clusterings`. ``print(comparison)`` gives a summary, :meth:`candidates` one
+    row per candidate, :meth:`frame` one row per point.
 
     Attributes
     ----------

@@ -303,8 +303,8 @@ def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) ->
 class ConsensusValidation(CardMixin):
     """Trust in a consensus of n points, and in the m clusterings it combines.
 
-    Returned by :func:`validate_consensus`. ``print(validation)`` gives a table and the verdict, :meth:`frame` one row
-    per clustering.
+    Returned by :func:`allegiance.validate_consensus`. ``print(validation)`` gives a table and the verdict,
+    :meth:`frame` one row per clustering.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ _CAVEAT = (
 class StabilityCurve(CardMixin):
     """The stability curve: replication above chance against a parameter of the clusterer, also of unclustered data.
 
-    Returned by :func:`stability_curve`.
+    Returned by :func:`allegiance.stability_curve`.
 
     Attributes
     ----------

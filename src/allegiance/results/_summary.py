@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
-from allegiance.calibration import TrustMap
+from allegiance.calibration import TrustMap, above_chance
 from allegiance.engines import Z95, engine_names
 from allegiance.notebook import Card, CardMixin, Cell, count, histogram_picture, share_bar, text_table
 
@@ -242,7 +242,7 @@ class Summary(CardMixin):
         It is (E - C) / (1 - C), with E the replication and C that of unrelated partitions with these cluster sizes.
         """
         share = self.replication
-        return None if share is None or self._trust_map is None else self._trust_map.above_chance(share)
+        return None if share is None or self._trust_map is None else above_chance(share, self._trust_map.chance)
 
     @property
     def clusters(self) -> list[ClusterFigures]:
