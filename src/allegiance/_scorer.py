@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ._core.validation import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
-from .calibration import as_clusterer, is_pairwise
+from .calibration import above_chance, as_clusterer, is_pairwise
 from .drift import Profile, profile_rows
 from .fitting import (
     Columns,
@@ -321,7 +321,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self.fitted_.trust_map is None:
             return score_by_calibration(self.fitted_, X)
-        return self.fitted_.trust_map.above_chance(self.affinity(X, top=1).replication)
+        return above_chance(self.affinity(X, top=1).replication, self.fitted_.trust_map.chance)
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label (n,) that the fitted scorer gives to each point of X (n, d), known or new.

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from allegiance import AffinityScorer, Calibration, trust
-from allegiance.calibration import NullData, calibrate, matches, replicate
+from allegiance.calibration import NullData, fit_trust_map, matches, replicate
 
 
 def mixture(n, seed, spread=1.6):
@@ -188,6 +188,14 @@ class TestWhatIsRepeated:
         best = kmeans.set_params(kmeans__n_init=10)  # always cuts the longer side
         with pytest.warns(UserWarning, match="does not reproduce"):
             trust(X, (X[:, 1] > 5).astype(int), clusterer=best, n_resamples=4)
+
+    def test_labels_that_k_means_only_keeps_when_it_starts_there_warn(self):
+        """k-means was the stand-in, with an adjusted Rand index of 0.00 and without a warning."""
+        X, _ = make_blobs(200, centers=[[0, 10], [10, 0], [100, 110], [110, 100]], random_state=0)
+        labels = (X[:, 1] < X[:, 0]).astype(int)
+        assert np.array_equal(KMeans(2, init=[[50, 60], [60, 50]], n_init=1).fit_predict(X), labels)
+        with pytest.warns(UserWarning, match="None of the built-in clusterers reproduces"):
+            trust(X, labels, n_resamples=4)
 
     def test_another_number_of_clusters_warns_although_runs_of_the_clusterer_differ(self):
         X = StandardScaler().fit_transform(load_wine().data)
@@ -412,7 +420,7 @@ class TestMap:
         own, close = rng.uniform(size=200), rng.uniform(size=200)
         reach = np.full(4, 10.0)
         calibration, clusterer = Calibration(10), KMeans(4, n_init=1)
-        fitted = calibrate(calibration, X, codes, own, close, reach=reach, clusterer=clusterer)
+        fitted = fit_trust_map(calibration, X, codes, own, close, reach=reach, clusterer=clusterer)
         found = replicate(X, codes, clusterer, calibration=calibration)
         w, y = found.times, found.times * found.rate
         F = (np.column_stack([own, close]) - [own.mean(), close.mean()]) / [own.std(), close.std()]

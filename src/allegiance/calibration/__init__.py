@@ -4,11 +4,10 @@ from ._adapt import FunctionClusterer, as_clusterer, is_pairwise
 from ._audit import Audit, AuditSample, audit, audit_sample, wilson
 from ._calibration import Calibration
 from ._null import NullData
-from ._refits import take
-from ._replication import Replication, above_chance, matches, replicate
-from ._samples import ContentSample, RowSample, content_keys, row_keys, row_priorities
-from ._stand_in import StandIn, stand_in
-from ._trust_map import TrustMap, calibrate
+from ._replication import above_chance, matches, replicate
+from ._samples import ContentSample, RowSample, content_keys, row_keys, row_priorities, take
+from ._stand_in import stand_in
+from ._trust_map import TrustMap, fit_trust_map
 
 __all__ = [
     "Audit",
@@ -17,16 +16,14 @@ __all__ = [
     "ContentSample",
     "FunctionClusterer",
     "NullData",
-    "Replication",
     "RowSample",
-    "StandIn",
     "TrustMap",
     "above_chance",
     "as_clusterer",
     "audit",
     "audit_sample",
-    "calibrate",
     "content_keys",
+    "fit_trust_map",
     "is_pairwise",
     "matches",
     "replicate",

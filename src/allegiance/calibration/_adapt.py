@@ -19,8 +19,9 @@ _COUNTS, _FLOOR = ("min_cluster_size", "max_cluster_size", "min_bin_freq", "min_
 _LIMITS = ("n_clusters", "n_components", "n_neighbors")
 #: Parameters of density clusterers, and of others whose clusters depend on the number of rows.
 _DENSITY, _GRAPH = ("min_cluster_size", "min_samples"), ("n_neighbors", "resolution")
-#: Rows whose neighbors are looked up: the standard error of a share is 0.02, that of a median distance about 5%.
-MAX_QUERIES = 500
+#: Rows of a subsample at least, unless halves are smaller, and rows from which neighbors, margins and correlations are
+#: estimated: the standard error of a share is 0.013.
+SUBSAMPLE_ROWS = 1500
 
 
 class FunctionClusterer(ClusterMixin, BaseEstimator):
@@ -36,7 +37,7 @@ class FunctionClusterer(ClusterMixin, BaseEstimator):
         return f"the function {getattr(self.function, '__qualname__', repr(self.function))}"
 
     def fit(self, X: Any, y: Any = None) -> FunctionClusterer:
-        """Call the function."""
+        """Call the function that the user passed as a clusterer."""
         labels = np.asarray(self.function(X))
         if labels.shape != (X.shape[0],):
             raise ValueError(f"{self!r} must return one label for each of {X.shape[0]} rows, got {labels.shape}.")
@@ -72,31 +73,24 @@ def adapt(clusterer: Any, half: Any, rows: Any, share: float) -> Any:
         owners.setdefault(owner, {})[last] = value
     for owner, parameters in owners.items():
         spaces = half, rows
-        if _is_number(parameters.get("eps")) or "preference" in parameters:
-            spaces = tuple(_clustered_space(clusterer, space) for space in spaces)
-        changes = _changes(parameters, *spaces, share)
+        if (_is_number(parameters.get("eps")) or "preference" in parameters) and len(
+            getattr(clusterer, "steps", ())
+        ) > 1:
+            spaces = tuple(
+                clone(clusterer[:-1]).fit_transform(space) for space in spaces
+            )  # where the last step clusters
+        changes = _adapted_parameters(parameters, *spaces, share)
         adapted.set_params(**{f"{owner}__{name}" if owner else name: value for name, value in changes.items()})
     return adapted
 
 
 def is_pairwise(clusterer: Any) -> str | None:
-    """Return whether a clusterer takes a matrix (n, n) instead of rows: "distances", "similarities" or None."""
+    """Return by its parameters whether a clusterer takes a matrix of "distances" or "similarities" (n, n), or None."""
     parameters = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
     if "precomputed" not in [value for value in map(parameters.get, ("metric", "affinity")) if isinstance(value, str)]:
         return None
     is_graph = parameters.get("affinity") == "precomputed" or "resolution" in parameters
     return "similarities" if is_graph else "distances"
-
-
-def nearest_of(clusterer: Any, matrix: Any, rows: AnyArray, candidates: AnyArray) -> AnyArray:
-    """Return the nearest of the candidates (r,) to each of the rows of a pairwise matrix, as a position."""
-    block = matrix[np.ix_(rows, candidates)]
-    if is_pairwise(clusterer) == "similarities":
-        return np.asarray(block.argmax(axis=1)).ravel()
-    if hasattr(block, "toarray"):  # entries that are not stored are far away
-        block = block.toarray()
-        block = np.where(block > 0, block, np.inf)
-    return np.asarray(block.argmin(axis=1)).ravel()
 
 
 def depends_on_size(clusterer: Any) -> bool:
@@ -115,11 +109,14 @@ def is_density(clusterer: Any, codes: IntArray) -> bool:
 
 
 def _parameter_names(clusterer: Any) -> set[str]:
+    """Return the parameter names of a clusterer and of the steps of a pipeline."""
     return {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
 
 
-def _changes(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> dict[str, Any]:
-    """Return new values of one estimator's parameters for ``half``, a share of all rows."""
+def _adapted_parameters(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> dict[str, Any]:
+    """Return the parameters of one estimator that change for ``half``, a share of all rows."""
+    from sklearn.metrics import euclidean_distances
+
     changes: dict[str, Any] = {}
     count: Any = parameters.get("min_samples")
     has_radius = _is_number(parameters.get("eps")) and _is_count(count)
@@ -134,52 +131,41 @@ def _changes(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> 
         changes["eps"] = float(parameters["eps"]) * _radius_ratio(half, rows, int(count), share, parameters)
     if "preference" in parameters and "damping" in parameters and np.ndim(parameters["preference"]) == 0:
         preference = parameters["preference"]
-        whole = _median_similarity(half, parameters) if preference is None else float(preference)
-        changes["preference"] = share * whole
+        if preference is None:  # affinity propagation's default, the median similarity
+            is_matrix = parameters.get("affinity") == "precomputed"
+            preference = np.median(half if is_matrix else -euclidean_distances(half, squared=True))
+        changes["preference"] = share * float(preference)
     if _is_number(parameters.get("distance_threshold")) and parameters.get("linkage") == "ward":
         changes["distance_threshold"] = float(parameters["distance_threshold"]) * share**0.5
     return changes
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+def _is_count(parameter: Any) -> bool:
+    """Tell whether a parameter of a clusterer counts rows or clusters."""
+    return isinstance(parameter, Integral) and not isinstance(parameter, bool)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _clustered_space(clusterer: Any, rows: Any) -> Any:
-    """Return rows as the last step of a pipeline clusters them."""
-    return clone(clusterer[:-1]).fit_transform(rows) if len(getattr(clusterer, "steps", ())) > 1 else rows
+def _is_number(parameter: Any) -> bool:
+    """Tell whether a parameter of a clusterer is a number, such as a radius."""
+    return isinstance(parameter, Real) and not isinstance(parameter, bool)
 
 
 def _radius_ratio(half: Any, rows: Any, count: int, share: float, parameters: dict[str, Any]) -> float:
-    """Return the median distance to the ``count``-th neighbor in half of the rows, over that in all of them.
+    """Return the factor that adapts the radius of DBSCAN: the ratio of median distances to the ``count``-th neighbor.
 
     If ``rows`` is itself a sample, the distance is extrapolated as a power of the number of rows.
     """
-    here_share = half.shape[0] / rows.shape[0]
-    here, there = (_neighbor_distance(space, count, parameters) for space in (half, rows))
-    if not (here_share < 1.0 and 0.0 < there < here):
-        return 1.0
-    return float((here / there) ** (np.log(share) / np.log(here_share)))
-
-
-def _neighbor_distance(rows: Any, count: int, parameters: dict[str, Any]) -> float:
-    """Return the median distance to the ``count``-th neighbor."""
     from sklearn.neighbors import NearestNeighbors
 
     names = ("metric", "p", "metric_params", "algorithm")
     metric = {name: parameters[name] for name in names if parameters.get(name) is not None}
-    neighbors = NearestNeighbors(n_neighbors=min(count + 1, rows.shape[0]), **metric).fit(rows)
-    return float(np.median(neighbors.kneighbors(rows[:MAX_QUERIES])[0][:, -1]))
 
+    def median_distance(rows: Any) -> float:
+        neighbors = NearestNeighbors(n_neighbors=min(count + 1, rows.shape[0]), **metric).fit(rows)
+        return float(np.median(neighbors.kneighbors(rows[:SUBSAMPLE_ROWS])[0][:, -1]))
 
-def _median_similarity(rows: Any, parameters: dict[str, Any]) -> float:
-    """Return the median similarity of rows, the default preference of affinity propagation."""
-    from sklearn.metrics import euclidean_distances
-
-    precomputed = parameters.get("affinity") == "precomputed"
-    few = rows[:MAX_QUERIES]
-    return float(np.median(few if precomputed else -euclidean_distances(few, squared=True)))
+    here_share = half.shape[0] / rows.shape[0]
+    here, there = median_distance(half), median_distance(rows)
+    if not (here_share < 1.0 and 0.0 < there < here):
+        return 1.0
+    return float((here / there) ** (np.log(share) / np.log(here_share)))

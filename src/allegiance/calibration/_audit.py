@@ -44,7 +44,7 @@ class AuditSample:
 
     @classmethod
     def of(cls, rows: Any) -> AuditSample:
-        """Return the rows of ``audit_sample`` unchanged, and other row numbers as the user's own list."""
+        """Return an audit sample unchanged, and other row numbers as the user's own list."""
         if isinstance(rows, AuditSample):
             return rows
         numbers = np.atleast_1d(np.asarray(rows))
@@ -53,7 +53,7 @@ class AuditSample:
         return cls(numbers.astype(np.int64), np.full(numbers.size, LISTED), None)
 
     def with_rows(self, rows: Any) -> AuditSample:
-        """Return the sample with additional rows chosen by the user."""
+        """Return the audit sample with additional rows chosen by the user."""
         more = np.setdiff1d(np.asarray(rows, dtype=np.int64), self.rows)
         origin = np.concatenate([self.origin, np.full(more.size, LISTED)])
         return AuditSample(np.concatenate([self.rows, more]), origin, self.seed)
@@ -74,18 +74,10 @@ class AuditSample:
 
 
 def audit_sample(ranking: FloatArray, n: int, *, random: float = 0.5, seed: Any = 0) -> AuditSample:
-    """Choose labels to review: a share of them at random, the remaining ones first in the review order.
+    """Choose labels to audit: a share of them at random, the remaining ones first in the review order.
 
-    Parameters
-    ----------
-    ranking
-        (n,) score of the review order, lowest first; NaN for points without a label.
-    n
-        Number of labels; all if there are fewer.
-    random
-        Share of them that is drawn at random.
-    seed
-        Seed of the random draw.
+    ``ranking`` (n,) is the score of the review order, lowest first, NaN for points without a label. ``n`` is the number
+    of labels, or all if there are fewer, and ``random`` the share that is drawn at random with the seed.
     """
     number, share = check_count(n, "n"), check_number(random, "random", low=0.0, closed=True)
     if share > 1.0:
@@ -146,7 +138,7 @@ class Audit:
     worst_clusters: tuple[Any, ...] = ()
 
     def sentence(self) -> str:
-        """Return the result as a sentence."""
+        """Return the audit as a sentence."""
         reviewed = [
             f"{number:,} {what}"
             for number, what in (
@@ -178,6 +170,7 @@ class Audit:
 
 
 def _join(words: Sequence[str]) -> str:
+    """Join the counts or the clusters that the sentence of an audit lists."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -190,24 +183,26 @@ def audit(
     classes: AnyArray,
     ranking: FloatArray,
 ) -> Audit:
-    """Estimate how many labels are right from a review of some of them; ``result`` stays empty.
+    """Return the audit: how many labels are right, estimated from a review of some of them; ``result`` stays empty.
 
-    Parameters
-    ----------
-    rows
-        The result of :func:`audit_sample`, or row numbers chosen by the user, which are known but not
-        representative.
-    right
-        (m,) whether each label is right; or the right labels. None or NaN where there is no answer.
-    label, codes, ranking
-        (n,) labels, cluster numbers, and review scores of all points, NaN for noise.
-    classes
-        (k,) labels of the clusters.
+    ``rows`` is the result of :func:`audit_sample`, or row numbers chosen by the user, which are known but not
+    representative. ``right`` (m,) says whether each label is right, or contains the right labels; None or NaN where
+    there is no answer. ``label``, ``codes`` and ``ranking`` (n,) are the labels, cluster numbers and review scores of
+    all points, NaN for noise, and ``classes`` (k,) the labels of the clusters.
     """
     sample = AuditSample.of(rows)
     numbers, origin = sample.rows, np.asarray(sample.origin)
     answered, verdict = _answers(right, label, numbers)
-    _check_rows(numbers, ranking)
+    if numbers.size == 0:
+        raise ValueError("rows is empty: review some labels first, such as those of audit_sample(60).")
+    if numbers.min() < 0 or numbers.max() >= ranking.size:
+        raise ValueError(f"rows must be between 0 and {ranking.size - 1}, got {numbers.min()} to {numbers.max()}.")
+    if np.unique(numbers).size < numbers.size:
+        raise ValueError("rows contains a row twice: give one answer per row.")
+    if np.isnan(ranking[numbers]).any():
+        raise ValueError(
+            f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."
+        )
     if not answered.any():
         raise ValueError("right has no answer: fill in at least one.")
     kept, y = numbers[answered], verdict[answered]
@@ -273,21 +268,8 @@ def _answers(right: Any, label: AnyArray, numbers: IntArray) -> tuple[BoolArray,
 
 
 def _text(value: Any) -> str:
-    """Return a label as text, whole numbers without a point."""
+    """Return a label, or the reviewer's answer, as text: whole numbers without a point."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _check_rows(numbers: IntArray, ranking: FloatArray) -> None:
-    if numbers.size == 0:
-        raise ValueError("rows is empty: review some labels first, such as those of audit_sample(60).")
-    if numbers.min() < 0 or numbers.max() >= ranking.size:
-        raise ValueError(f"rows must be between 0 and {ranking.size - 1}, got {numbers.min()} to {numbers.max()}.")
-    if np.unique(numbers).size < numbers.size:
-        raise ValueError("rows contains a row twice: give one answer per row.")
-    if np.isnan(ranking[numbers]).any():
-        raise ValueError(
-            f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."
-        )
 
 
 def _share_right(y: BoolArray, t: FloatArray, T: FloatArray) -> tuple[float, float, float]:

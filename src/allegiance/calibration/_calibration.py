@@ -6,19 +6,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from allegiance._core.parameters import Parameters
-from allegiance._core.validation import IntArray, check_count, check_number
+from allegiance._core.validation import check_count, check_number
 
-from ._adapt import as_clusterer, depends_on_size, is_density, is_kmeans
+from ._adapt import SUBSAMPLE_ROWS, as_clusterer, depends_on_size
 
-#: Subsample size limits in rows: at least this many, this many per cluster, and for clusterers that depend on it.
-SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
+#: Further subsample size limits, in rows: per cluster, and for clusterers that depend on it.
+_ROWS_PER_CLUSTER, _DENSITY_ROWS = 25, 10_000
 #: Share of the rows in a subsample for density clusterers: from halves, whose density is half of the whole, they find
 #: other clusters. All others use halves.
-_DENSITY_SHARE = 0.8
+DENSITY_SHARE = 0.8
 #: Entries (rows times columns) of the sample that subsamples are drawn from, unless it needs more for two subsamples,
 #: and of all subsamples beyond the first 20: one or two seconds of k-means. Other clusterers take about four times as
 #: long (digits: 13 ms a subsample for k-means, 38 for a mixture, 47 for HDBSCAN and Leiden).
-MAX_ENTRIES, _SLOWER = 2_000_000, 4
+MAX_ENTRIES, SLOWER = 2_000_000, 4
+#: Weight in the review order of cluster sizes and of item consensus, in standard deviations of the map's order.
+REVIEW_WEIGHT = 0.25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +67,7 @@ class Calibration(Parameters):
     n_resamples: int | None = None
     clusterer: Any = None
     rows_per_subsample: int | None = None
-    size_prior: float = 0.25
+    size_prior: float = REVIEW_WEIGHT
     groups: Any = None
     sample_weight: Any = None
 
@@ -83,11 +85,11 @@ class Calibration(Parameters):
         return replace(calibration, clusterer=as_clusterer(calibration.clusterer))
 
     def without_clusterer(self) -> Calibration:
-        """Return the same without the clusterer and the data of single rows, for saved files."""
+        """Return the calibration without the clusterer and the data of single rows, for saved files."""
         return replace(self, clusterer=None, groups=None, sample_weight=None)
 
     def check(self) -> None:
-        """Raise an error that names the invalid parameter."""
+        """Raise an error that names the invalid option of the calibration."""
         if self.n_resamples is not None and check_count(self.n_resamples, "n_resamples") < 2:
             raise ValueError("n_resamples must be at least 2, got 1: the interval needs several subsamples.")
         if self.rows_per_subsample is not None and check_count(self.rows_per_subsample, "rows_per_subsample") < 2:
@@ -102,23 +104,6 @@ class Calibration(Parameters):
         return self.rows_per_subsample or max(_ROWS_PER_CLUSTER * k, SUBSAMPLE_ROWS, density)
 
     def n_rows(self, k: int, n_features: int = 1) -> int:
-        """Return the size of the sample that subsamples are drawn from."""
+        """Return the size of the calibration sample, from which subsamples are drawn."""
         affordable = min(2 * _DENSITY_ROWS, MAX_ENTRIES // max(n_features, 1))
         return max(2 * self.max_rows(k), 0 if self.rows_per_subsample else affordable)
-
-
-def max_subsamples(clusterer: Any, size: int, n_features: int) -> int:
-    """Return how many subsamples of ``size`` rows a clusterer may cluster, beyond those that are always clustered."""
-    entries = MAX_ENTRIES if is_kmeans(clusterer) else MAX_ENTRIES // _SLOWER
-    return entries // max(size * n_features, 1)
-
-
-def subsample_size(clusterer: Any, codes: IntArray, calibration: Calibration, share: float | None = None) -> int:
-    """Return the subsample size: at least one row per cluster, and at least one row held out.
-
-    ``codes`` (m,) are the labels of the sample. By default, subsamples are halves, or 80% for density clusterers.
-    """
-    m, k = codes.size, int(codes.max(initial=-1)) + 1
-    if share is None:
-        share = _DENSITY_SHARE if is_density(clusterer, codes) else 0.5
-    return max(1, min(max(int(share * m), k), calibration.max_rows(k, clusterer), m - 1))

@@ -58,3 +58,27 @@ def fit_logistic(
             full[active] = b
             return full, effects
         active = np.delete(active, min(negative, key=lambda i: b[i]))
+
+
+def fit_rates(
+    F: FloatArray, codes: IntArray, rate: FloatArray, weights: FloatArray, k: int
+) -> tuple[FloatArray, FloatArray]:
+    """Fit rates (m,) with weights; return intercept and slopes (3,), which are not negative, and cluster effects (k,).
+
+    Slopes and effects have standard normal priors, against which all observations of a row count as one. One
+    observation with probability one half keeps the intercept finite.
+    """
+    prior = (weights.sum() + 1.0) / rate.size
+    penalty = prior * np.diag([0.0, 1.0, 1.0])
+    precision = np.append(np.full(k, prior), 1e9)
+    b, effects = fit_logistic(
+        np.column_stack([np.append(np.ones(len(F)), 1.0), np.vstack([F, np.zeros(2)])]),
+        np.append(codes, k),
+        np.append(rate, 0.5),
+        weights=np.append(weights, 1.0),
+        offset=np.zeros(len(F) + 1),
+        penalty=penalty,
+        effect_precision=precision,
+        nonnegative=(1, 2),
+    )
+    return b, effects[:k]

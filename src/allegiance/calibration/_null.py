@@ -13,9 +13,8 @@ from scipy.stats import rankdata
 from allegiance._core.parallel import stream
 from allegiance._core.validation import FloatArray, is_sparse
 
-from ._calibration import SUBSAMPLE_ROWS
-from ._refits import Refit
-from ._replication import Replication, agreement
+from ._adapt import SUBSAMPLE_ROWS
+from ._replication import Refit, Replication, agreement
 
 #: Null samples, in each of which two halves are clustered, and the odds that a label changes if there are clusters, at
 #: most, over the odds in null data. If that holds for the best of the first third, no more samples are drawn.

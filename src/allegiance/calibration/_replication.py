@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import stdtrit
 
-from allegiance._core.parallel import stream
-from allegiance._core.progress import Verbose
+from allegiance._core.parallel import on_one_thread, stream, thread_pools
+from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 
-from ._adapt import is_density
-from ._calibration import Calibration, max_subsamples, subsample_size
-from ._refits import Refit, draw_subsamples
-from ._samples import Keys, row_keys
+from ._adapt import adapt, is_density, is_kmeans, is_pairwise
+from ._calibration import DENSITY_SHARE, MAX_ENTRIES, SLOWER, Calibration
+from ._samples import Keys, mix, row_keys, take
 
 #: Subsamples that are always clustered, and most subsamples, unless the user sets their number.
 _MIN_SUBSAMPLES, _MAX_SUBSAMPLES = 20, 400
@@ -27,6 +28,134 @@ _LEVEL = 0.9
 #: Power of the standard deviation that the odds of the doubt grow with, for density clusterers. Borders that move have
 #: 1, but density clusterers also switch between solutions. Powers from 0.4 to 0.6 are equally good.
 _DENSITY_POWER = 0.5
+
+
+def subsample_size(clusterer: Any, codes: IntArray, calibration: Calibration, share: float | None = None) -> int:
+    """Return the rows of a subsample that is clustered again: at least one per cluster, and at least one held out.
+
+    ``codes`` (m,) are the labels of the sample. By default, subsamples are halves, or 80% for density clusterers.
+    """
+    m, k = codes.size, int(codes.max(initial=-1)) + 1
+    if share is None:
+        share = DENSITY_SHARE if is_density(clusterer, codes) else 0.5
+    return max(1, min(max(int(share * m), k), calibration.max_rows(k, clusterer), m - 1))
+
+
+def draw_subsamples(
+    keys: Keys, size: int, numbers: range, seed: int, groups: AnyArray | None = None
+) -> list[tuple[IntArray, int]]:
+    """Return the rows of each of the subsamples ``numbers``, in the order of their hash, and a seed for the clusterer.
+
+    Each pair of subsamples comes from both ends of one random order, disjoint if they have at most half of the rows.
+    Groups are ordered as a whole, by the sum of their keys: their names do not matter.
+    """
+    if groups is not None:
+        _, group = np.unique(groups, return_inverse=True)
+        if (n_groups := int(group.max()) + 1) < 2:
+            raise ValueError("groups has a single group: at least 2 are needed to hold one out.")
+        group_keys = np.zeros(n_groups, np.uint64)
+        np.add.at(group_keys, group, keys)
+    subsamples = []
+    for i in numbers:
+        salts = [mix(np.array([(seed * 1_000_003 + j + 1) & (2**64 - 1)], dtype=np.uint64)) for j in (i - i % 2, i)]
+        order = np.argsort(mix(keys ^ salts[0]), kind="stable")
+        lower, upper = size, keys.size - size
+        if groups is not None:
+            rank = np.argsort(np.argsort(mix(group_keys ^ salts[0]), kind="stable"))[group]
+            order = order[np.argsort(rank[order], kind="stable")]
+            ends = np.cumsum(np.bincount(rank))[:-1]  # rows up to and including each group but the last
+            lower, upper = (int(ends[np.abs(ends - place).argmin()]) for place in (lower, upper))
+        subsamples.append((order[upper:] if i % 2 else order[:lower], int(salts[1][0] % np.uint64(2**31 - 1))))
+    return subsamples
+
+
+class Refit(NamedTuple):
+    """Clusters subsamples of rows."""
+
+    clusterer: Any
+    rows: Any
+    weights: FloatArray | None
+    share: float
+
+    def run(self, subsamples: Sequence[tuple[IntArray, int]], threads: int, verbose: Verbose = False) -> list[Any]:
+        """Return the new cluster of every row (m,) for each subsample, or why the clusterer failed.
+
+        Each runs on one thread of BLAS and OpenMP, so that sums are added in the same order everywhere.
+        """
+        steps = [self.clusterer, *(value for value in self.clusterer.get_params().values() if hasattr(value, "fit"))]
+        # Clones are known to be thread-safe only for scikit-learn's clusterers and ours.
+        is_safe = all(type(step).__module__.partition(".")[0] in ("sklearn", "allegiance") for step in steps)
+
+        def work(subsample: tuple[IntArray, int]) -> IntArray | str:
+            with thread_pools().limit(limits=1, user_api="openmp"):  # holds only for the thread that sets it
+                return self._new_clusters(*subsample)
+
+        clusterings = []
+        with (
+            on_one_thread(),
+            warnings.catch_warnings(),
+            progress(len(subsamples), "trust", verbose, unit="subsamples") as advance,
+            ThreadPoolExecutor(threads if is_safe else 1) as pool,
+        ):
+            warnings.simplefilter("ignore")  # such as those about few distinct rows
+            for clustering in pool.map(work, subsamples):
+                clusterings.append(clustering)
+                advance(1)
+        return clusterings
+
+    def _new_clusters(self, inside: IntArray, seed: int) -> IntArray | str:
+        """Cluster the subsample ``inside`` and return the new cluster (m,) of every row, or why that failed."""
+        pairwise = is_pairwise(self.clusterer)
+        half = self.rows[np.ix_(inside, inside)] if pairwise else take(self.rows, inside)
+        fitted = adapt(self.clusterer, half, self.rows, self.share)
+        seeds = [name for name in fitted.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
+        fitted.set_params(**dict.fromkeys(seeds, seed))
+        outside = np.setdiff1d(np.arange(self.rows.shape[0]), inside)
+        try:
+            raw = fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
+            if outside.size and hasattr(fitted, "predict") and not pairwise:
+                raw = np.concatenate([raw, np.asarray(fitted.predict(take(self.rows, outside)))])
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        is_labeled = raw >= 0 if raw.dtype.kind in "iuf" else np.ones(raw.size, dtype=bool)
+        codes = np.full(raw.size, -1)
+        codes[is_labeled] = np.unique(raw[is_labeled], return_inverse=True)[1]
+        if outside.size and codes.size == inside.size:
+            nearest = self._nearest_inside(fitted, half, inside, outside)
+            codes = np.concatenate([codes, codes[nearest]])
+        labels = np.empty_like(codes)
+        labels[np.concatenate([inside, outside])] = codes
+        return labels
+
+    def _nearest_inside(self, fitted: Any, half: Any, inside: IntArray, outside: IntArray) -> AnyArray:
+        """Return the position in a subsample of the row nearest to each row that it leaves out."""
+        from sklearn.metrics import pairwise_distances_argmin
+
+        kind = is_pairwise(self.clusterer)
+        if kind is None:
+            remaining = take(self.rows, outside)
+            if hasattr(fitted, "steps"):  # neighbors in the space of the clusterer
+                half, remaining = fitted[:-1].transform(half), fitted[:-1].transform(remaining)
+            return np.asarray(pairwise_distances_argmin(remaining, half))
+        block = self.rows[np.ix_(outside, inside)]
+        if kind == "similarities":
+            return np.asarray(block.argmax(axis=1)).ravel()
+        if hasattr(block, "toarray"):  # entries that are not stored are far away
+            block = block.toarray()
+            block = np.where(block > 0, block, np.inf)
+        return np.asarray(block.argmin(axis=1)).ravel()
+
+
+def fit_labels(clusterer: Any, rows: Any, weights: FloatArray | None = None) -> AnyArray:
+    """Fit a clusterer and return the labels of its rows."""
+    arguments = {}
+    if weights is not None:
+        prefix = f"{clusterer.steps[-1][0]}__" if hasattr(clusterer, "steps") else ""
+        arguments[f"{prefix}sample_weight"] = weights
+    if hasattr(clusterer, "fit_predict"):
+        return np.asarray(clusterer.fit_predict(rows, **arguments))
+    clusterer.fit(rows, **arguments)
+    return np.asarray(clusterer.labels_ if hasattr(clusterer, "labels_") else clusterer.predict(rows))
 
 
 class Extrapolation(NamedTuple):
@@ -44,7 +173,7 @@ class Extrapolation(NamedTuple):
 
     @classmethod
     def of(cls, size: int, m: int, total: int, is_density: bool) -> Extrapolation:
-        """Describe subsamples of ``size`` rows, drawn in pairs from both ends of ``m`` rows, a sample of ``total``."""
+        """Return the extrapolation from pairs of subsamples of ``size`` rows out of ``m``, a sample of ``total``."""
         share, odds = size / total, (m - size) / size
         between = 2.0 * (odds + odds**2) * total / m if 2 * size > m else 2.0 / share
         against_labels = 1.0 / share - 1.0
@@ -109,7 +238,7 @@ class Replication(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1.
+        """90% prediction interval for the replication in one independent sample; it may exceed 0 and 1.
 
         Labels of a cluster change together, clusters do not: the variance is that of a sum over clusters.
         """
@@ -119,7 +248,7 @@ class Replication(NamedTuple):
         return self.share - half, self.share + half
 
     def cluster_margins(self) -> FloatArray:
-        """Return the half-width (k,) of each cluster's 90% prediction interval."""
+        """Return the half-width (k,) of the interval of each cluster's replication."""
         variances = self.extrapolation.variances(self.cluster_shares, self.cluster_kept)
         return np.minimum(self._half_width(variances, self.cluster_rates, self.sizes), 1.0)
 
@@ -156,11 +285,6 @@ class Replication(NamedTuple):
         """(R,) the shares of the subsamples above chance: 1 at best, 0 for labels unrelated to the data."""
         return np.array([above_chance(share, self.chance) for share in self.shares])
 
-    @property
-    def disagreement(self) -> float:
-        """How much more subsamples agree with each other than with the labels."""
-        return float(self.kept.mean() - self.shares.mean())
-
 
 def above_chance(share: float, chance: float) -> float:
     """Return (share - chance) / (1 - chance), or 0 for a single cluster, which is all chance."""
@@ -182,7 +306,7 @@ def replicate(
     keys: Keys | None = None,
     share: float | None = None,
 ) -> Replication:
-    """Cluster subsamples of rows (m, d) and match the new clusters to the labels: codes (m,), -1 for noise.
+    """Measure replication: cluster subsamples of rows (m, d), and match them to the labels, codes (m,), -1 for noise.
 
     Subsamples depend on the contents of the rows, not on their order, and contain all rows of a group or none. The rows
     may be a sample of ``n_total``; ``keys`` are those of :func:`row_keys`, ``weights`` the ``sample_weight`` of fits.
@@ -196,7 +320,8 @@ def replicate(
     size, total = subsample_size(clusterer, codes, calibration, share), max(n_total or m, m)
     refit = Refit(clusterer, rows, weights, size / total)
     summary = _Summary(codes, keys, seed, Extrapolation.of(size, m, total, is_density(clusterer, codes)))
-    limit = int(np.clip(max_subsamples(clusterer, size, rows.shape[1]), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
+    entries = MAX_ENTRIES if is_kmeans(clusterer) else MAX_ENTRIES // SLOWER
+    limit = int(np.clip(entries // max(size * rows.shape[1], 1), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
     first = calibration.n_resamples or _MIN_SUBSAMPLES
     subsamples = draw_subsamples(keys, size, range(first), seed, groups)
     clusterings = refit.run(subsamples, threads, verbose)
@@ -264,10 +389,12 @@ class _Summary(NamedTuple):
         return held_out & np.array([matches(self.codes, labels) for labels in new]), held_out
 
     def _chance(self, new: IntArray) -> float:
-        """Return the share that unrelated partitions match, in an order that does not depend on that of the rows."""
-        order = np.argsort(self.keys, kind="stable")
-        shares = [chance_share(self.codes[order], labels[order], self.seed, i) for i, labels in enumerate(new)]
-        return float(np.mean(shares))
+        """Return the share of labels that match after the new clusters (R, m) are shuffled."""
+        order = np.argsort(self.keys, kind="stable")  # does not depend on that of the rows
+        order = order[self.codes[order] >= 0]
+        codes = self.codes[order]
+        shuffled = [stream(self.seed, *b"chance", i).permutation(labels[order]) for i, labels in enumerate(new)]
+        return float(np.mean([matches(codes, labels).mean() for labels in shuffled]))
 
 
 def _shares(matched: AnyArray, counted: AnyArray, codes: IntArray | None = None) -> FloatArray:
@@ -319,10 +446,3 @@ def matches(codes: AnyArray, new: AnyArray) -> BoolArray:
     present, partners = linear_sum_assignment(overlap, maximize=True)
     partner[partners] = present
     return partner[new] == codes
-
-
-def chance_share(codes: IntArray, new: IntArray, seed: int, number: int) -> float:
-    """Return the share of labels that match after the new clusters are shuffled."""
-    labeled = codes >= 0
-    shuffled = stream(seed, *b"chance", number).permutation(new[labeled])
-    return float(matches(codes[labeled], shuffled).mean())

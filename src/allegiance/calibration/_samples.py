@@ -76,7 +76,7 @@ def _entry_keys(values: FloatArray, column: Any) -> Keys:
 
 
 def _as_numbers(column: AnyArray) -> FloatArray:
-    """Return a column as float64; text and other values as the hash of their text."""
+    """Return a column as the numbers that its keys are made of; text and other values as the hash of their text."""
     if column.dtype.kind in "biuf":
         return column.astype(np.float64)
     if column.dtype.kind in "mM":
@@ -84,6 +84,11 @@ def _as_numbers(column: AnyArray) -> FloatArray:
     names, place = np.unique(column.astype(str), return_inverse=True)
     hashes = [int.from_bytes(blake2b(name.encode(), digest_size=6).digest(), "big") for name in names.tolist()]
     return np.array(hashes, dtype=np.float64)[place] + 1.0
+
+
+def take(rows: Any, places: IntArray) -> Any:
+    """Return a sample of the rows of an array, a matrix or a frame."""
+    return rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
 
 
 def row_keys(rows: Any, codes: AnyArray) -> Keys:
@@ -133,7 +138,7 @@ class _Standardizer(NamedTuple):
 
     @classmethod
     def of(cls, values: FloatArray, n: int) -> _Standardizer:
-        """Standardize a column of ``n`` entries, of which those that are not passed are 0."""
+        """Find center and scale for the keys of a column of ``n`` entries, of which those that are not passed are 0."""
         finite = values[np.isfinite(values)]
         n_zeros = n - values.size
         largest = float(np.abs(finite).max(initial=0.0))
@@ -201,13 +206,14 @@ class RowSample:
 
 
 def _lowest(priorities: Keys, limit: int) -> IntArray:
-    """Return the positions of the lowest priorities, at most ``limit``, ascending."""
+    """Return the positions of the rows of lowest priority, which are sampled, at most ``limit``, ascending."""
     if priorities.size <= limit:
         return np.arange(priorities.size)
     return np.sort(np.argpartition(priorities, limit - 1)[:limit])
 
 
 def _stacked(first: Rows, second: Rows) -> Rows:
+    """Return the rows of two samples as one."""
     return sp.vstack([first, second], format="csr") if is_sparse(first) else np.concatenate([first, second])
 
 
@@ -242,8 +248,7 @@ class ContentSample:
             np.asarray(codes)[candidates].astype(np.int64),
         )._packed()  # fmt: skip
         places = sample.rows
-        sampled = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
-        return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, sampled, sample.codes)
+        return cls(limit, sample.total, sample.keys, sample.counts, sample.numbers, take(rows, places), sample.codes)
 
     def merge(self, other: ContentSample) -> ContentSample:
         """Return the sample of both sets of rows, which must not overlap."""

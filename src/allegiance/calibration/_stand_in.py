@@ -11,27 +11,31 @@ from itertools import chain, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
-from ._adapt import adapt, is_pairwise
-from ._calibration import MAX_ENTRIES, SUBSAMPLE_ROWS
-from ._refits import fit_labels
-from ._replication import Replication
+from ._adapt import SUBSAMPLE_ROWS, adapt, is_pairwise
+from ._calibration import MAX_ENTRIES, SLOWER
+from ._replication import Replication, fit_labels
+from ._samples import take
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, and from which no more expensive one is tried.
 #: Density clusterers are deterministic, and k-means and mixtures keep their optima, so theirs must be the latter.
 _REPRODUCED, _ALIKE = 0.8, 0.95
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
-#: Columns up to which mixtures with full or tied covariances are tried: the cost grows with their square.
-_MAX_COLUMNS = 64
 #: Runs of k-means, of which the best is kept, and of Leiden, to find its resolution by bisection.
 _RUNS = 5
 #: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
 #: another clusterer's.
 _RERUNS = 8
+#: Warning about labels that are in another order than the rows.
+UNRELATED = (
+    "The labels look unrelated to the data: neighboring points share a label no more often than by chance. Check that "
+    "labels and rows are in the same order."
+)
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,11 @@ class StandIn:
     ari: float
     """Adjusted Rand index of the labels and the clusters it finds by itself. Noise counts as one more cluster."""
     reproduces: bool
-    """Whether it finds the labels, or the labels are one of its many optima."""
+    """Whether it finds the labels, or they may be one of its many optima."""
     is_known: bool = False
     """Whether the user passed it."""
+    also: str = ""
+    """Other settings that find the labels as well."""
 
     def after(self, replication: Replication) -> StandIn:
         """Return the same, judged by its replicates, too, if it is a stand-in: randomized runs differ from each other.
@@ -61,6 +67,46 @@ class StandIn:
         """The least half-width of an interval: one minus the index if a stand-in does not reproduce the labels."""
         return 0.0 if self.reproduces or self.is_known else 1.0 - max(self.ari, 0.0)
 
+    def note(self, replication: Replication) -> str:
+        """Return a note on the stand-in, or the known clusterer, and its refits."""
+        index = f"(adjusted Rand index {self.ari:.2f})"
+        if not self.is_known:
+            origin = f", the stand-in that best reproduces your labels {index}."
+        elif self.reproduces and self.ari < _REPRODUCED:
+            origin = f", which depends on its random start: another run has an adjusted Rand index of {self.ari:.2f}."
+        elif np.isfinite(self.ari):
+            origin = f", which {'reproduces' if self.reproduces else 'does not reproduce'} the labels {index}."
+        else:
+            origin = "."
+        sentences = [f"Estimated by re-clustering {len(replication.new)} subsamples with {self.name}{origin}"]
+        if self.also:
+            sentences.append(f"Settings with {self.also} find the same labels, but may replicate differently.")
+        if replication.placed_by_neighbor:
+            sentences.append("It has no predict: held-out points join the cluster of their nearest neighbor.")
+        if replication.failures:
+            sentences.append(f"It failed on {len(replication.failures)} more: {replication.failures[0]}.")
+        return " ".join(sentences)
+
+    def warning(self, replication: Replication) -> str | None:
+        """Return a warning if the stand-in, or the known clusterer, does not reproduce the labels."""
+        if self.reproduces:
+            return None
+        reasons, kept, shares = f"the adjusted Rand index is {self.ari:.2f}", replication.kept, replication.shares
+        if kept.mean() > shares.mean():
+            reasons += (
+                f", and subsamples agree with each other on {100 * kept.mean():.0f}% of the labels, but with your "
+                f"labels on only {100 * shares.mean():.0f}%"
+            )
+        if self.is_known:
+            return (
+                f"The clusterer {self.name} does not reproduce the labels: {reasons}. Low trust may be due to the "
+                "clusterer: pass `clusterer=` with the parameters that made the labels."
+            )
+        return (
+            f"None of the built-in clusterers reproduces these labels. The closest is {self.name}: {reasons}. The "
+            "interval is wider for that reason. If you know the clusterer, pass `clusterer=`."
+        )
+
 
 class _Candidate(NamedTuple):
     """A clusterer with the labels that it gives to the judged rows, if known, and those it keeps from the user's."""
@@ -69,6 +115,7 @@ class _Candidate(NamedTuple):
     clusterer: Any
     labels: AnyArray | None = None
     kept: AnyArray | None = None
+    also: str = ""
 
 
 def stand_in(
@@ -80,39 +127,31 @@ def stand_in(
     the labels are an optimum, and no linkage finds exactly these labels. For labels with noise, only clusterers that
     produce noise are tried. ``others`` are more candidates by name, such as those that an influence suggests.
     """
-    search = _Search(rows, codes, n_total or rows.shape[0])
-    best, is_optimum = StandIn(None, "", -np.inf, False), False
+    search = _Search(_as_floats(rows), codes, n_total or rows.shape[0])
+    best, is_plausible = StandIn(None, "", -np.inf, False), False
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, stage in enumerate(search.density_stages() if search.has_noise else search.stages(others)):
             for candidate in stage:
-                choice, kept = search.judge(candidate)
-                if (kept == 1.0, choice.ari) > (is_optimum, best.ari):
-                    best, is_optimum = choice, kept == 1.0
+                choice = search.judge(candidate)
+                plausible = choice.ari >= _ALIKE or search.is_optimum(candidate)
+                choice = replace(choice, reproduces=choice.reproduces or plausible)
+                if (plausible, choice.ari) > (is_plausible, best.ari):
+                    best, is_plausible = choice, plausible
                 if choice.ari == 1.0:
                     return choice
             # Labels of a linkage, which comes next, are often an optimum of k-means, too.
-            if best.ari >= _ALIKE or (is_optimum and (number > 0 or not search.is_whole)):
+            if best.ari >= _ALIKE or (is_plausible and (number > 0 or not search.is_whole)):
                 return best
         return best
 
 
 def kmeans_stand_in(rows: Rows, codes: IntArray, n_total: int) -> StandIn:
     """Return k-means, which finds clusters in any subsample, for labels whose best stand-in finds none there."""
-    search = _Search(rows, codes, n_total)
+    search = _Search(_as_floats(rows), codes, n_total)
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return replace(search.judge(next(search._kmeans()))[0], reproduces=False)
-
-
-def _clusterer_name(clusterer: Any) -> str:
-    """Return a clusterer with its parameters, or the steps of a pipeline; long texts are cut to the class name."""
-    from sklearn.pipeline import Pipeline
-
-    steps = [step for _, step in clusterer.steps] if isinstance(clusterer, Pipeline) else [clusterer]
-    texts = [" ".join(repr(step).split()) for step in steps]
-    short = [text if len(text) <= 100 else type(step).__name__ for text, step in zip(texts, steps, strict=True)]
-    return " -> ".join(short)
+        return replace(search.judge(next(search._kmeans())), reproduces=False)
 
 
 def refit_known(
@@ -123,19 +162,24 @@ def refit_known(
     if is_pairwise(clusterer):
         search.few = rows[:max_rows, :max_rows]
     search.weights = None if weights is None else weights[:max_rows]
-    name = _clusterer_name(clusterer)
+    steps = [step for _, step in getattr(clusterer, "steps", [("", clusterer)])]
+    texts = [" ".join(repr(step).split()) for step in steps]
+    name = " -> ".join(
+        text if len(text) <= 100 else type(step).__name__ for text, step in zip(texts, steps, strict=True)
+    )
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             labels = search.labels(clusterer, seed=None)
         except Exception:  # replicates report what it raises
             return StandIn(clusterer, name, np.nan, True, is_known=True)
-        choice = search.judge(_Candidate(name, clusterer, labels))[0]
+        choice = search.judge(_Candidate(name, clusterer, labels))
         reproduces = choice.ari >= _REPRODUCED or (_is_random(clusterer) and search.may_be_run(clusterer))
         return replace(choice, reproduces=reproduces, is_known=True)
 
 
 def _is_random(clusterer: Any) -> bool:
+    """Tell whether runs of a stand-in or known clusterer may differ, so that one need not find the labels."""
     return any(name.endswith("random_state") for name in clusterer.get_params())
 
 
@@ -150,38 +194,51 @@ class _Search:
         self.has_noise = bool((codes < 0).any())
         self.is_whole = n_total <= self.few.shape[0]
 
-    def judge(self, candidate: _Candidate) -> tuple[StandIn, float]:
-        """Compare the labels of a candidate with those of the user; return the index it keeps when started there."""
+    def judge(self, candidate: _Candidate) -> StandIn:
+        """Compare the labels of a candidate with those of the user."""
         from sklearn.metrics import adjusted_rand_score
 
         try:
             labels = self.labels(candidate.clusterer) if candidate.labels is None else candidate.labels
         except (ValueError, NotImplementedError, np.linalg.LinAlgError):  # such as too few rows
-            return StandIn(None, "", -np.inf, False), 0.0
-        ari, kept = float(adjusted_rand_score(self.own, labels)), 0.0
-        if candidate.kept is not None:
-            kept = float(adjusted_rand_score(self.codes[: candidate.kept.size], candidate.kept))
-        reproduces = max(ari, kept) >= _ALIKE or (ari >= _REPRODUCED and not self.has_noise)
-        return StandIn(candidate.clusterer, candidate.name, ari, reproduces), kept
+            return StandIn(None, "", -np.inf, False)
+        ari = float(adjusted_rand_score(self.own, labels))
+        reproduces = ari >= (_ALIKE if self.has_noise else _REPRODUCED)
+        return StandIn(candidate.clusterer, candidate.name, ari, reproduces, also=candidate.also)
+
+    def is_optimum(self, candidate: _Candidate) -> bool:
+        """Tell whether a candidate keeps the user's labels, and they may be where one of its starts ends."""
+        from sklearn.metrics import adjusted_rand_score
+
+        if candidate.kept is None or adjusted_rand_score(self.codes[: candidate.kept.size], candidate.kept) < 1.0:
+            return False
+        starts = [name for name in candidate.clusterer.get_params() if name.endswith("n_init")]
+        single = clone(candidate.clusterer).set_params(**dict.fromkeys(starts, 1))
+        return not self.is_whole or self.may_be_run(single)
 
     def stages(self, others: Sequence[tuple[str, Any]]) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels without noise."""
+        from sklearn.cluster import SpectralClustering
+
         yield chain(self._kmeans(), starmap(_Candidate, others))
         if is_sparse(self.few):
             return
         yield self._linkages()
         yield self._mixtures()
-        yield chain(self._leiden(), self._spectral())
+        spectral = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
+        yield chain(self._leiden(), [_Candidate("spectral clustering (nearest_neighbors)", spectral)])
 
     def density_stages(self) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels with noise."""
-        yield self._hdbscan()
+        from sklearn.preprocessing import StandardScaler
+
         if is_sparse(self.few):
+            yield self._hdbscan()
             return
-        yield self._dbscan("DBSCAN", self.few)
+        yield chain(self._hdbscan(), self._dbscan("DBSCAN", self.few))
         if self.is_uneven:
-            standardized = self._dbscan("DBSCAN on standardized columns", self.standardized)
-            yield chain(self._hdbscan(plain=False), standardized)
+            standardized = StandardScaler().fit_transform(self.few)
+            yield chain(self._hdbscan(plain=False), self._dbscan("DBSCAN on standardized columns", standardized))
         yield self._hdbscan("leaf")
 
     def _spaces(self, name: str, clusterer: Any) -> Iterator[tuple[str, Any]]:
@@ -200,13 +257,6 @@ class _Search:
             return False
         deviations = self.few.std(axis=0)
         return not np.allclose(deviations, deviations[0])
-
-    @cached_property
-    def standardized(self) -> FloatArray:
-        """The judged rows (m, d) with standardized columns."""
-        from sklearn.preprocessing import StandardScaler
-
-        return np.asarray(StandardScaler().fit_transform(self.few))
 
     @property
     def _steps(self) -> dict[str, int]:
@@ -257,8 +307,8 @@ class _Search:
         means = _means(rows, self.own)
         residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
         for kind in ("full", "diag", "tied", "spherical"):
-            if kind in ("full", "tied") and rows.shape[1] > _MAX_COLUMNS:
-                continue
+            if kind in ("full", "tied") and rows.size * rows.shape[1] > SLOWER * MAX_ENTRIES:
+                continue  # the cost grows with the square of the columns
             if kind == "full" and np.median(sizes) < 2 * rows.shape[1]:
                 continue  # any labels are an optimum
             clusterer = GaussianMixture(self.k, covariance_type=kind, reg_covar=reg)
@@ -289,30 +339,25 @@ class _Search:
             low, high = (resolution, high) if n_clusters < self.k else (low, resolution)
             resolution = 2.0 * resolution if np.isinf(high) else (low + high) / 2.0
 
-    def _spectral(self) -> Iterator[_Candidate]:
-        from sklearn.cluster import SpectralClustering
-
-        clusterer = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
-        yield _Candidate("spectral clustering (nearest_neighbors)", clusterer)
-
     def _hdbscan(self, method: str = "eom", *, plain: bool = True) -> Iterator[_Candidate]:
         """Yield HDBSCAN with the best cluster size, in the given space or in that of standardized columns."""
         from sklearn.cluster import HDBSCAN
         from sklearn.metrics import adjusted_rand_score
 
-        def candidate(size: int) -> tuple[str, Any]:
+        def hdbscan(size: int) -> tuple[str, Any]:
             title = f"HDBSCAN (min_cluster_size={size}{', leaf' if method == 'leaf' else ''})"
             clusterer = HDBSCAN(size, cluster_selection_method=method, copy=True)
             return list(self._spaces(title, clusterer))[0 if plain else -1]
 
-        def index(size: int) -> float:
-            return float(adjusted_rand_score(self.own, self.labels(candidate(size)[1])))
+        def rand_index(size: int) -> float:
+            return float(adjusted_rand_score(self.own, self.labels(hdbscan(size)[1])))
 
-        yield _Candidate(*candidate(_best_count(index, self._smallest)))
+        size, also = _best_count("min_cluster_size", rand_index, self._smallest)
+        yield _Candidate(*hdbscan(size), also=also)
 
     @cached_property
     def _smallest(self) -> int:
-        """Members of the smallest cluster in all rows, which no ``min_cluster_size`` exceeds."""
+        """Members of the smallest cluster, which no ``min_cluster_size`` of a stand-in exceeds."""
         members = np.bincount(self.codes[self.codes >= 0])
         return int(members[members > 0].min() * self.n_total / self.codes.size)
 
@@ -330,7 +375,7 @@ class _Search:
             return
         distances, radius = self._distances(rows), dict[int, float]()
 
-        def separation(count: int) -> float:
+        def noise_separation(count: int) -> float:
             core = np.partition(distances, count - 1, axis=1)[:, count - 1]
             thresholds = np.maximum(distances, core).min(axis=1)
             order = np.argsort(thresholds, kind="stable")
@@ -339,12 +384,13 @@ class _Search:
             radius[count] = float(thresholds[order[at : at + 2]].mean())
             return -float(errors[at])
 
-        count = _best_count(separation, self._smallest)
+        count, also = _best_count("min_samples", noise_separation, self._smallest)
         clusterer = DBSCAN(radius[count], min_samples=count)
         labels = clusterer.fit_predict(rows)
         if rows is not self.few:
             clusterer = make_pipeline(StandardScaler(), clusterer)
-        yield _Candidate(f"{name} (eps={radius[count]:.3g}, min_samples={count})", clusterer, labels)
+        name = f"{name} (eps={radius[count]:.3g}, min_samples={count})"
+        yield _Candidate(name, clusterer, labels, also=also)
 
     def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
         """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""
@@ -367,18 +413,49 @@ class _Search:
         return min(numbers[1:]) <= numbers[0] <= max(numbers[1:]) and closest[0] >= min(closest[1:])
 
 
-def _best_count(score: Callable[[int], float], largest: int) -> int:
-    """Return the count from 2 to ``largest`` of highest score, by doubling and then by bisection around the best."""
+def are_unrelated(rows: Any, codes: IntArray) -> bool:
+    """Tell whether labels are unrelated to the rows: neighbors share one no more often than by chance (two errors)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    inner = np.flatnonzero(codes >= 0)
+    try:
+        numbers = _as_floats(take(rows, inner))
+    except (TypeError, ValueError):
+        return False
+    codes, m = codes[inner], inner.size
+    if np.ptp(codes) == 0:
+        return False
+    queries = np.arange(min(m, SUBSAMPLE_ROWS))  # rows are sorted by their hash
+    search = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(numbers)
+    near = search.kneighbors(numbers[queries], return_distance=False)
+    nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])
+    chance = float(((np.bincount(codes) / m) ** 2).sum())
+    error = float(np.sqrt(chance * (1.0 - chance) / queries.size))
+    return float((codes[nearest] == codes[queries]).mean()) < chance + 2.0 * error
+
+
+def _as_floats(rows: Any) -> Any:
+    """Return the rows of a stand-in, which are dense or sparse, as float64."""
+    return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+
+
+def _best_count(name: str, score: Callable[[int], float], largest: int) -> tuple[int, str]:
+    """Return the middle of the counts from 2 to ``largest`` of highest score, and their range as text, if it is one.
+
+    Counts are doubled first, and then bisected at both ends of the best ones.
+    """
     scores: dict[int, float] = {}
     largest = max(largest, 2)
     counts = {largest, *(2**power for power in range(1, largest.bit_length()))}
     while counts:
         scores |= {count: score(count) for count in sorted(counts)}
-        tried = sorted(scores)
-        best = max(tried, key=lambda count: scores[count])
-        place = tried.index(best)
-        counts = {(best + other) // 2 for other in tried[max(place - 1, 0) : place + 2]} - scores.keys()
-    return best
+        tried, highest = sorted(scores), max(scores.values())
+        best = [count for count in tried if scores[count] == highest]
+        first, last = tried.index(best[0]), tried.index(best[-1])
+        counts = {sum(tried[at : at + 2]) // 2 for at in (max(first - 1, 0), last) if at + 1 < len(tried)}
+        counts -= scores.keys()
+    middle = min(best, key=lambda count: abs(np.log(count**2 / (best[0] * best[-1]))))
+    return middle, f"{name} from {best[0]} to {best[-1]}" if len(best) > 1 else ""
 
 
 def _cut(tree: FloatArray, k: int) -> IntArray:
@@ -398,7 +475,7 @@ def _means(rows: Rows, codes: IntArray) -> FloatArray:
 
 
 def _precisions(residuals: FloatArray, place: IntArray, sizes: IntArray, kind: str, reg: float) -> FloatArray:
-    """Return the inverse covariances of the clusters in scikit-learn's shapes."""
+    """Return the inverse covariances of the clusters, from which a mixture starts, in scikit-learn's shapes."""
     d, k = residuals.shape[1], sizes.size
     if kind == "tied":
         tied: FloatArray = np.linalg.inv(residuals.T @ residuals / len(residuals) + reg * np.eye(d)).astype(np.float64)

@@ -12,25 +12,20 @@ from scipy.special import expit
 
 from allegiance._core.progress import Verbose
 from allegiance._core.stored import Number, OrNone, Text, floats, stored
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray
 
-from ._adapt import MAX_QUERIES, is_pairwise
-from ._calibration import Calibration, subsample_size
-from ._logistic import fit_logistic
+from ._adapt import is_pairwise
+from ._calibration import REVIEW_WEIGHT, Calibration
+from ._logistic import fit_rates
 from ._null import null_replication
-from ._refits import Refit, take
-from ._replication import Replication, above_chance, replicate
-from ._samples import row_keys
-from ._stand_in import StandIn, kmeans_stand_in, refit_known, stand_in
+from ._replication import Refit, Replication, replicate, subsample_size
+from ._samples import row_keys, take
+from ._stand_in import UNRELATED, are_unrelated, kmeans_stand_in, refit_known, stand_in
 
-#: Review order: least slope of both scores, which avoids ties, and the weight of item consensus (in deviations).
-_MIN_SLOPE, _CONSENSUS = 0.05, 0.25
+#: Least slope of both standardized scores in the review order, which avoids ties.
+_MIN_SLOPE = 0.05
 #: A logit whose probability is 1 in double precision.
 _CERTAIN = 40.0
-_UNRELATED = (
-    "The labels look unrelated to the data: neighboring points share a label no more often than by chance. Check that "
-    "labels and rows are in the same order."
-)
 
 
 @stored(
@@ -103,20 +98,16 @@ class TrustMap:
         return np.where(inner, expit(logit + by_cluster[codes]) * fading, np.nan)
 
     def interval(self, share: float) -> tuple[float, float]:
-        """Return the 90% prediction interval around a replication rate."""
+        """Return the 90% interval that the trust map gives a replication rate."""
         return max(0.0, share - float(self.margins[0])), min(1.0, share + float(self.margins[1]))
 
     def cluster_intervals(self, shares: FloatArray) -> FloatArray:
-        """Return the 90% prediction interval (k, 2) of the replication (k,) of each cluster."""
+        """Return the 90% intervals (k, 2) that the trust map gives the replication (k,) of each cluster."""
         return np.clip(np.column_stack([shares - self.cluster_margins, shares + self.cluster_margins]), 0.0, 1.0)
-
-    def above_chance(self, share: float) -> float:
-        """Return a replication rate above chance."""
-        return above_chance(share, self.chance)
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences that a reader needs before relying on trust."""
+        """Sentences on what may be wrong with the trust map."""
         sentences = [] if self.warning is None else [self.warning]
         if self.null_replication is not None:
             sentences.append(
@@ -126,7 +117,7 @@ class TrustMap:
         return sentences
 
 
-def calibrate(
+def fit_trust_map(
     calibration: Calibration,
     rows: Any,
     codes: IntArray,
@@ -164,10 +155,13 @@ def calibrate(
     rows = rows[np.ix_(order, order)] if pairwise else take(rows, order)
     groups, weights = (None if values is None else np.asarray(values)[order] for values in (groups, weights))
     if codes.size < 2 or reach.size < 2:
-        return _certain(reach)
+        zeros, offsets = np.zeros(2), np.zeros(reach.size)
+        note = "One cluster always replicates." if reach.size < 2 else "There is one point: nothing was re-clustered."
+        slopes = zeros + _MIN_SLOPE
+        return TrustMap(_CERTAIN, zeros, offsets, slopes, offsets, reach, 1.0, zeros, offsets, 1.0, None, note)
     total = max(n_total or codes.size, codes.size)
     if known is None:
-        source = stand_in(_as_floats(rows), codes, n_total=total, others=others)
+        source = stand_in(rows, codes, n_total=total, others=others)
         last = source.clusterer[-1] if hasattr(source.clusterer, "steps") else source.clusterer
         weights = weights if has_fit_parameter(last, "sample_weight") else None
     else:
@@ -184,7 +178,7 @@ def calibrate(
     except ValueError:
         if known is not None:
             raise
-        source = kmeans_stand_in(_as_floats(rows), codes, total)
+        source = kmeans_stand_in(rows, codes, total)
         replication = replicate(rows, codes, source.clusterer, **settings)
     source = source.after(replication)
     size = subsample_size(source.clusterer, codes, calibration)
@@ -192,9 +186,9 @@ def calibrate(
     null = None if pairwise else null_replication(rows, replication, refit, size, seed, threads)
     (low, high), widest = replication.interval, source.margin
     low, high = min(low, replication.share - widest), max(high, replication.share + widest)
-    parts = fit_map(own, close, codes, replication, reach.size, calibration.size_prior)
+    parts = _fit_parameters(own, close, codes, replication, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(replication.share, own, close, codes, parts)
-    unrelated = not source.reproduces and _is_incoherent(rows, codes)
+    is_unrelated = not source.reproduces and are_unrelated(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
@@ -202,9 +196,9 @@ def calibrate(
         margins=np.array([replication.share - low, high - replication.share]),
         cluster_margins=np.maximum(replication.cluster_margins(), widest),
         chance=replication.chance,
-        null_replication=None if unrelated else null,
-        note=_note(source, replication),
-        warning=_UNRELATED if unrelated else _warning(source, replication),
+        null_replication=None if is_unrelated else null,
+        note=source.note(replication),
+        warning=UNRELATED if is_unrelated else source.warning(replication),
     )
 
 
@@ -215,36 +209,24 @@ def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntAr
         parts["intercept"] + parts["slopes"] @ np.array([own[inner], closeness[inner]]) + parts["effects"][codes[inner]]
     )
 
-    def excess(shift: float) -> float:
+    def excess_trust(shift: float) -> float:
         return float(expit(logit + shift).mean()) - share
 
     # If points lie far outside all others, no shift may be large enough.
-    if excess(-_CERTAIN) >= 0.0:
+    if excess_trust(-_CERTAIN) >= 0.0:
         return -_CERTAIN
-    return _CERTAIN if excess(_CERTAIN) <= 0.0 else float(brentq(excess, -_CERTAIN, _CERTAIN))
+    return _CERTAIN if excess_trust(_CERTAIN) <= 0.0 else float(brentq(excess_trust, -_CERTAIN, _CERTAIN))
 
 
-def _as_floats(rows: Any) -> Any:
-    """Return dense rows as float64."""
-    return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
-
-
-def _certain(reach: FloatArray) -> TrustMap:
-    """Return the map of a single cluster, which always replicates, or of a single point."""
-    zeros, offsets = np.zeros(2), np.zeros(reach.size)
-    note = "One cluster always replicates." if reach.size < 2 else "There is one point: nothing was re-clustered."
-    return TrustMap(_CERTAIN, zeros, offsets, zeros + _MIN_SLOPE, offsets, reach, 1.0, zeros, offsets, 1.0, None, note)
-
-
-def fit_map(
+def _fit_parameters(
     own_affinity: FloatArray,
     closeness: FloatArray,
     codes: IntArray,
     result: Replication,
     n_clusters: int,
-    size_prior: float = 0.25,
+    size_prior: float,
 ) -> dict[str, Any]:
-    """Fit the logistic map from two scores and the cluster to the replication rate; return its parameters by name.
+    """Fit the trust map, logistic in two scores and the cluster, to replication rates; return its parameters by name.
 
     The review order adds a minimum slope, the size of the cluster, and item consensus as the same scores predict it, so
     that it is defined for new points, too.
@@ -253,15 +235,24 @@ def fit_map(
     scores = np.column_stack([own_affinity, closeness])[use]
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
     F, weights, c = (scores - center) / scale, result.times[use], codes[use]
-    b, effects = _fit_rates(F, c, result.rate[use], weights, n_clusters)
-    consensus, consensus_effects = _fit_rates(F, c, result.consensus[use], weights, n_clusters)
+    b, effects = fit_rates(F, c, result.rate[use], weights, n_clusters)
+    consensus, consensus_effects = fit_rates(F, c, result.consensus[use], weights, n_clusters)
     slopes = b[1:] / scale
     review = b[1:] + _MIN_SLOPE
     spread = float((F @ review).std())
     predicted = F @ consensus[1:] + consensus_effects[c]
-    share = _CONSENSUS * spread / max(float(predicted.std()), 1e-9)
+    share = REVIEW_WEIGHT * spread / max(float(predicted.std()), 1e-9)
     review = (review + share * consensus[1:]) / scale
-    sizes = size_prior * spread * _standard_log_sizes(codes, n_clusters)
+    counts = np.bincount(codes[codes >= 0], minlength=n_clusters)
+    logs = np.log(np.maximum(counts, 1))
+    by_point = logs[codes[codes >= 0]]
+    deviation = float(by_point.std())
+    sizes = (
+        size_prior
+        * spread
+        * np.where(counts > 0, logs - by_point.mean(), 0.0)
+        / (deviation if deviation > 1e-9 else np.inf)
+    )
     offsets = b[0] - review @ center - sizes + share * (consensus_effects - float(consensus_effects[c].mean()))
     return {
         "intercept": float(b[0] - slopes @ center),
@@ -270,98 +261,3 @@ def fit_map(
         "review_slopes": review,
         "review_offsets": offsets,
     }
-
-
-def _fit_rates(
-    F: FloatArray, codes: IntArray, rate: FloatArray, weights: FloatArray, k: int
-) -> tuple[FloatArray, FloatArray]:
-    """Fit rates (m,) with weights; return intercept and slopes (3,), which are not negative, and cluster effects (k,).
-
-    Slopes and effects have standard normal priors, against which all observations of a row count as one. One
-    observation with probability one half keeps the intercept finite.
-    """
-    prior = (weights.sum() + 1.0) / rate.size
-    penalty = prior * np.diag([0.0, 1.0, 1.0])
-    precision = np.append(np.full(k, prior), 1e9)
-    b, effects = fit_logistic(
-        np.column_stack([np.append(np.ones(len(F)), 1.0), np.vstack([F, np.zeros(2)])]),
-        np.append(codes, k),
-        np.append(rate, 0.5),
-        weights=np.append(weights, 1.0),
-        offset=np.zeros(len(F) + 1),
-        penalty=penalty,
-        effect_precision=precision,
-        nonnegative=(1, 2),
-    )
-    return b, effects[:k]
-
-
-def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
-    """Return the logarithms (k,) of the cluster sizes, standardized over points; 0 for empty clusters."""
-    inner = codes[codes >= 0]
-    sizes = np.bincount(inner, minlength=n_clusters)
-    logs = np.log(np.maximum(sizes, 1))
-    deviation = float(logs[inner].std())
-    return np.where(sizes > 0, logs - logs[inner].mean(), 0.0) / (deviation if deviation > 1e-9 else np.inf)
-
-
-def _note(source: StandIn, result: Replication) -> str:
-    """Describe the replicates and the clusterer behind them."""
-    index = f"(adjusted Rand index {source.ari:.2f})"
-    if not source.is_known:
-        origin = f", the stand-in that best reproduces your labels {index}."
-    elif source.reproduces and source.ari < 0.8:
-        origin = f", which depends on its random start: another run has an adjusted Rand index of {source.ari:.2f}."
-    elif np.isfinite(source.ari):
-        origin = f", which {'reproduces' if source.reproduces else 'does not reproduce'} the labels {index}."
-    else:
-        origin = "."
-    sentences = [f"Estimated by re-clustering {len(result.new)} subsamples with {source.name}{origin}"]
-    if result.placed_by_neighbor:
-        sentences.append("It has no predict: held-out points join the cluster of their nearest neighbor.")
-    if result.failures:
-        sentences.append(f"It failed on {len(result.failures)} more: {result.failures[0]}.")
-    return " ".join(sentences)
-
-
-def _warning(source: StandIn, result: Replication) -> str | None:
-    """Return why trust should not be taken at face value; None if there is no reason."""
-    if source.reproduces:
-        return None
-    reasons = [f"the adjusted Rand index is {source.ari:.2f}"]
-    if result.disagreement > 0.0:
-        reasons.append(
-            f"subsamples agree with each other on {100 * result.kept.mean():.0f}% of the labels, but with "
-            f"your labels on only {100 * result.shares.mean():.0f}%"
-        )
-    if source.is_known:
-        return (
-            f"The clusterer {source.name} does not reproduce the labels: {', and '.join(reasons)}. Low trust may be "
-            "due to the clusterer: pass `clusterer=` with the parameters that made the labels."
-        )
-    return (
-        f"None of the built-in clusterers reproduces these labels. The closest is {source.name}: "
-        f"{', and '.join(reasons)}. The interval is wider for that reason. If you know the clusterer, pass "
-        "`clusterer=`."
-    )
-
-
-def _is_incoherent(rows: Any, codes: IntArray) -> bool:
-    """Tell whether neighbors share a label no more often than by chance, but for two standard errors."""
-    from sklearn.neighbors import NearestNeighbors
-
-    inner = np.flatnonzero(codes >= 0)
-    try:
-        numbers = _as_floats(take(rows, inner))
-    except (TypeError, ValueError):
-        return False
-    codes, m = codes[inner], inner.size
-    if np.ptp(codes) == 0:
-        return False
-    queries = np.arange(min(m, MAX_QUERIES))  # rows are sorted by their hash
-    search = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(numbers)
-    near = search.kneighbors(numbers[queries], return_distance=False)
-    nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])
-    chance = float(((np.bincount(codes) / m) ** 2).sum())
-    error = float(np.sqrt(chance * (1.0 - chance) / queries.size))
-    return float((codes[nearest] == codes[queries]).mean()) < chance + 2.0 * error

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from allegiance._core.validation import AnyArray, IntArray, is_sparse
-from allegiance.calibration import Calibration, ContentSample, calibrate, is_pairwise, replicate, stand_in, take
+from allegiance.calibration import Calibration, ContentSample, fit_trust_map, is_pairwise, replicate, stand_in, take
 from allegiance.results import AffinityResult, FrameLike
 
 from ._fitted import Fitted, user_stacklevel
@@ -45,7 +45,7 @@ def calibrate_fitted(
     farthest, distance = fitted.members.value.farthest, result._distance[sampled_rows]
     inner = distance[sample.codes >= 0]
     usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
-    trust_map = calibrate(
+    trust_map = fit_trust_map(
         calibration.without_clusterer(),
         rows,
         sample.codes[places],
