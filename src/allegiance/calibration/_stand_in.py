@@ -18,7 +18,7 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 
 from ._adapt import SUBSAMPLE_ROWS, adapt, is_pairwise
 from ._calibration import MAX_ENTRIES, SLOWER
-from ._replication import Replication, fit_labels
+from ._replication import LEVEL, Replication, fit_labels
 from ._samples import take
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, and from which no more expensive one is tried.
@@ -28,9 +28,9 @@ _REPRODUCED, _ALIKE = 0.8, 0.95
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
 #: Runs of k-means, of which the best is kept, and of Leiden, to find its resolution by bisection.
 _RUNS = 5
-#: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
-#: another clusterer's.
-_RERUNS = 8
+#: Seeds tried for a randomized clusterer that does not find the labels: one run of it in ten is called another
+#: clusterer's, as one replicate in ten lies outside the 90% interval.
+_RERUNS = round(1.0 / (1.0 - LEVEL)) - 1
 #: Warning about labels that are in another order than the rows.
 UNRELATED = (
     "The labels look unrelated to the data: neighboring points share a label no more often than by chance. Check that "
