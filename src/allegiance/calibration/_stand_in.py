@@ -374,17 +374,22 @@ class _Search:
         if not self.is_whole or not noise.any() or noise.all():
             return
         distances, radius = self._distances(rows), dict[int, float]()
+        largest = max(self._smallest, 2)
+        nearest = np.argpartition(distances, largest - 1, axis=1)[:, :largest]
+        distances = np.take_along_axis(distances, nearest, axis=1)
+        order = np.argsort(distances, axis=1)
+        nearest, distances = (np.take_along_axis(values, order, axis=1) for values in (nearest, distances))
 
         def noise_separation(count: int) -> float:
-            core = np.partition(distances, count - 1, axis=1)[:, count - 1]
-            thresholds = np.maximum(distances, core).min(axis=1)
+            core = distances[:, count - 1]
+            thresholds = np.maximum(distances[:, :count], core[nearest[:, :count]]).min(axis=1)
             order = np.argsort(thresholds, kind="stable")
             errors = np.cumsum(np.where(noise[order], 1, -1))[:-1]  # of a radius after each of the thresholds
             at = int(errors.argmin())
             radius[count] = float(thresholds[order[at : at + 2]].mean())
             return -float(errors[at])
 
-        count, also = _best_count("min_samples", noise_separation, self._smallest)
+        count, also = _best_count("min_samples", noise_separation, largest)
         clusterer = DBSCAN(radius[count], min_samples=count)
         labels = clusterer.fit_predict(rows)
         if rows is not self.few:
