@@ -140,7 +140,9 @@ def test_points_and_texts_outside_of_the_page_are_searched_for(reader, serving, 
 
 def test_a_notebook_of_this_machine_shows_it(reader, serving, tmp_path):
     review = serving()
-    (tmp_path / "notebook.html").write_text(f"<!doctype html>{review._repr_html_()}", encoding="utf-8")
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><link rel=icon href=data:,>{review._repr_html_()}", encoding="utf-8"
+    )
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args):

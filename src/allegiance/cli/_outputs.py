@@ -16,7 +16,7 @@ import click
 
 from allegiance import __version__
 
-from ._inputs import free_name, is_cells, open_input
+from ._inputs import find_readable, free_name, is_cells, open_input
 from ._messages import json_text, show
 from ._program import Run, program
 
@@ -111,12 +111,16 @@ def check_output_paths(run: Run, table: Table, *others: str) -> None:
         refuse_inputs(path, inputs)
 
 
-def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord]:
-    """Check the outputs of a command, and return its table and run record; ``more`` holds options that only it has."""
+def open_job(run: Run, **more: Any) -> tuple[Table, RunRecord, dict[str, str]]:
+    """Check the outputs of a command, and return its table, run record, and skipped input files with the reason.
+
+    ``more`` holds options that only the command has.
+    """
     check_outputs(run)
-    table = open_input(run.reading, run.data)
+    data, damaged = find_readable(run) if run.reading.on_error == "skip" else (run.data, dict[str, str]())
+    table = open_input(run.reading, data)
     check_output_paths(run, table)
-    return table, RunRecord(run, table, **more)
+    return table, RunRecord(run, table, **more), damaged
 
 
 def finish_job(run: Run, record: RunRecord, rows: Any, n_rows: int, summary: dict[str, Any], text: str) -> int:

@@ -52,7 +52,7 @@ def compare(**values: Any) -> int:
     needing = [name for name in algorithms if name not in opt.WITHOUT_K]
     if needing and clusters is None:
         raise click.UsageError(f"--algorithm {needing[0]} needs --clusters K.")
-    table, record = open_job(run, labels=names, algorithm=algorithms, clusters=clusters)
+    table, record, _ = open_job(run, labels=names, algorithm=algorithms, clusters=clusters)
     if (code := record.skip_if_up_to_date()) is not None:
         return code
     plan = plan_or_raise(run, table, labels=list(names) or None)

@@ -58,7 +58,7 @@ def curve(**values: Any) -> int:
     if min(numbers) < 2:
         raise click.UsageError(f"--clusters must be at least 2, got {min(numbers)}: one cluster always replicates.")
     run = begin(values)
-    table, record = open_job(run, clusters=numbers, references=values["references"])
+    table, record, _ = open_job(run, clusters=numbers, references=values["references"])
     if (code := record.skip_if_up_to_date()) is not None:
         return code
     plan = plan_or_raise(run, table)

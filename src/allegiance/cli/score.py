@@ -9,13 +9,11 @@ import click
 
 from . import _options as opt
 from ._clustering import check_clustering, load_centers, make_scorer, score_points
-from ._inputs import find_readable, free_name, ids_of, is_cells, load_points, open_input, prepare
+from ._inputs import free_name, ids_of, is_cells, load_points, prepare
 from ._messages import NO_OUTPUT, with_options
 from ._outputs import (
-    RunRecord,
-    check_output_paths,
-    check_outputs,
     finish,
+    open_job,
     open_output,
     print_json,
     provenance,
@@ -129,13 +127,7 @@ def score(**values: Any) -> int:
     _check_usage(run)
     if run.output.report is not None:
         check_page()
-    check_outputs(run)
-    data, damaged = run.data, dict[str, str]()
-    if run.reading.on_error == "skip":
-        data, damaged = find_readable(run)
-    table = open_input(run.reading, data)
-    check_output_paths(run, table)
-    record = RunRecord(run, table)
+    table, record, damaged = open_job(run)
     if (code := record.skip_if_up_to_date()) is not None:
         return code
     scorer, plan = prepare(run, table)

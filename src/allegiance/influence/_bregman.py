@@ -19,7 +19,7 @@ from allegiance.geometry import span_axes
 
 from ._base import INFLUENCES, Influence
 from ._diagram import AffineFunctions, Diagram, Located
-from ._euclidean import product_by_rows
+from ._linear_embedding import product_by_rows
 
 if TYPE_CHECKING:
     from allegiance.fitting import Training

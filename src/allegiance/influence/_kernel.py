@@ -31,7 +31,8 @@ from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice
 
 from ._base import INFLUENCES, Influence
 from ._diagram import Diagram, Located
-from ._euclidean import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, block_features, block_rows
+from ._linear_embedding import BLOCK_ROWS, MAX_RADIUS, LinearEmbedding, block_features, block_rows
+from ._power_diagram import PowerDiagram
 
 if TYPE_CHECKING:
     from allegiance.fitting import Training
@@ -441,7 +442,7 @@ class KernelEmbedding:
         squares = row_dots(position, position)
         residual = norms - 2.0 * row_sums(g) / center.size + center.mean() - squares
         far = np.sqrt(squares) / (
-            _MAX_RADIUS * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny)
+            MAX_RADIUS * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny)
         )
         position /= np.maximum(far, 1.0)[:, None]
         return Located(position, Lazy.known(np.sqrt(np.maximum(residual, 0.0))))

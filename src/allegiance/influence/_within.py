@@ -16,7 +16,9 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, Rows, d
 
 from ._base import INFLUENCES, Influence
 from ._diagram import Diagram, Located
-from ._euclidean import SINGULAR, LinearEmbedding, PowerDiagram
+from ._euclidean import SINGULAR
+from ._linear_embedding import LinearEmbedding
+from ._power_diagram import PowerDiagram
 
 if TYPE_CHECKING:
     from allegiance.fitting import Training

@@ -360,30 +360,33 @@ class Summary(CardMixin):
         headings, rows, more = self._cluster_table()
         return [*text_table(headings, rows, left=("cluster", "rival")), *([more] if more else [])]
 
-    def _cluster_table(self) -> tuple[list[str], list[list[str]], str]:
+    def _cluster_table(self, *, bars: bool = False) -> tuple[list[str], list[list[Any]], str]:
         """Return headings and cells of the summary's cluster table, and a line about clusters that are left out."""
         lines = self._worst_first()
         clusters = [line for line in lines if line.name is not None]
         left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
         more = f"... and {left_out:,} more clusters with higher replication" if left_out else ""
         listed = [*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :]]
-        headings = ["cluster", "points", *(["replication", *VERDICTS[:3]] if self.verdicts else ["stable"]), "rival"]
-        return headings, [self._cells(line) for line in listed], more
+        names = ["replication", *([""] if bars else []), *VERDICTS[:3]] if self.verdicts else ["stable"]
+        return ["cluster", "points", *names, "rival"], [self._cells(line, bars) for line in listed], more
 
-    def _cells(self, line: ClusterFigures) -> list[str]:
-        """Return the cells of one line of the cluster table of the summary."""
+    def _cells(self, line: ClusterFigures, bars: bool) -> list[Any]:
+        """Return the cells of one line of the cluster table of the summary, with or without a bar of the verdicts."""
         rival = "-" if line.rival is None else str(line.rival)
+        numbers: list[Any]
         if not self.verdicts:
             numbers = [f"{line.stable:,}"]
         elif line.name is None:
-            numbers = ["-"] * 4
+            numbers = ["-", *([""] if bars else []), "-", "-", "-"]
         else:
+            verdicts = {name: getattr(line, name) for name in VERDICTS[:3]}
             share, low, high = (line.replication, line.replication_low, line.replication_high)
             between = (
                 "" if np.isnan(low) or _percent(low) == _percent(high) else f" ({_percent(low)}-{_percent(high)}%)"
             )
             replication = "-" if np.isnan(share) else f"{_percent(share)}%{between}"
-            numbers = [replication, *(f"{value:,}" for value in (line.firm, line.borderline, line.doubtful))]
+            bar = [share_bar(verdicts)] if bars else []
+            numbers = [replication, *bar, *(f"{value:,}" for value in verdicts.values())]
         return ["noise" if line.name is None else str(line.name), f"{line.points:,}", *numbers, rival]
 
     def _card(self) -> Card:
@@ -395,15 +398,7 @@ class Summary(CardMixin):
             review = Card(
                 "Review these first (sorted by review priority)", headings=names, rows=lines, words=("reason",)
             )
-        headings, cells, more = self._cluster_table()
-        rows: list[list[Cell]] = [list(row) for row in cells]
-        if self.verdicts:
-            listed = {str(line.name): line for line in self.clusters}
-            headings.insert(3, "")
-            for row in rows:
-                line = listed.get(str(row[0]))
-                row.insert(3, "" if line is None or line.name is None else share_bar(
-                    {name: getattr(line, name) for name in VERDICTS[:3]}))  # fmt: skip
+        headings, rows, more = self._cluster_table(bars=True)
         return Card(
             title=f"{count(self.n_points, 'point')} in {count(self.classes.size, 'cluster')}",
             lines=[*self.headlines(), *([self.note] if self.note else [])],
