@@ -24,7 +24,7 @@ _MIN_SUBSAMPLES, _MAX_SUBSAMPLES = 20, 400
 #: Monte Carlo standard error of replication at which no more subsamples are drawn; twice this for a typical cluster.
 _MONTE_CARLO_ERROR = 0.005
 #: Coverage of the prediction interval.
-_LEVEL = 0.9
+LEVEL = 0.9
 #: Power of the standard deviation that the odds of the doubt grow with, for density clusterers. Borders that move have
 #: 1, but density clusterers also switch between solutions. Powers from 0.4 to 0.6 are equally good.
 _DENSITY_POWER = 0.5
@@ -262,7 +262,7 @@ class Replication(NamedTuple):
         Even if all labels replicate here, some may fail elsewhere, so rates are smoothed by Laplace's rule.
         """
         smoothed = (rate * n + 1.0) / (n + 2.0)
-        quantile = float(stdtrit(max(len(self.new) - 1, 1), (1.0 + _LEVEL) / 2.0))
+        quantile = float(stdtrit(max(len(self.new) - 1, 1), (1.0 + LEVEL) / 2.0))
         return quantile * np.sqrt(variance + smoothed * (1.0 - smoothed) / np.maximum(n, 1))
 
     def n_needed(self) -> int:

@@ -18,7 +18,7 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 
 from ._adapt import SUBSAMPLE_ROWS, adapt, is_pairwise
 from ._calibration import MAX_ENTRIES, SLOWER
-from ._replication import Replication, fit_labels
+from ._replication import LEVEL, Replication, fit_labels
 from ._samples import take
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, and from which no more expensive one is tried.
@@ -28,9 +28,9 @@ _REPRODUCED, _ALIKE = 0.8, 0.95
 _MAX_ROWS = 2 * SUBSAMPLE_ROWS
 #: Runs of k-means, of which the best is kept, and of Leiden, to find its resolution by bisection.
 _RUNS = 5
-#: Seeds tried for a randomized clusterer that is known and does not find the labels: one run of it in nine is called
-#: another clusterer's.
-_RERUNS = 8
+#: Seeds tried for a randomized clusterer that does not find the labels: one run of it in ten is called another
+#: clusterer's, as one replicate in ten lies outside the 90% interval.
+_RERUNS = round(1.0 / (1.0 - LEVEL)) - 1
 #: Warning about labels that are in another order than the rows.
 UNRELATED = (
     "The labels look unrelated to the data: neighboring points share a label no more often than by chance. Check that "
@@ -374,17 +374,22 @@ class _Search:
         if not self.is_whole or not noise.any() or noise.all():
             return
         distances, radius = self._distances(rows), dict[int, float]()
+        largest = max(self._smallest, 2)
+        nearest = np.argpartition(distances, largest - 1, axis=1)[:, :largest]
+        distances = np.take_along_axis(distances, nearest, axis=1)
+        order = np.argsort(distances, axis=1)
+        nearest, distances = (np.take_along_axis(values, order, axis=1) for values in (nearest, distances))
 
         def noise_separation(count: int) -> float:
-            core = np.partition(distances, count - 1, axis=1)[:, count - 1]
-            thresholds = np.maximum(distances, core).min(axis=1)
+            core = distances[:, count - 1]
+            thresholds = np.maximum(distances[:, :count], core[nearest[:, :count]]).min(axis=1)
             order = np.argsort(thresholds, kind="stable")
             errors = np.cumsum(np.where(noise[order], 1, -1))[:-1]  # of a radius after each of the thresholds
             at = int(errors.argmin())
             radius[count] = float(thresholds[order[at : at + 2]].mean())
             return -float(errors[at])
 
-        count, also = _best_count("min_samples", noise_separation, self._smallest)
+        count, also = _best_count("min_samples", noise_separation, largest)
         clusterer = DBSCAN(radius[count], min_samples=count)
         labels = clusterer.fit_predict(rows)
         if rows is not self.few:
