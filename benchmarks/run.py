@@ -1,8 +1,8 @@
 """Run the benchmarks and print one table: ``python benchmarks/run.py [--only NAME ...] [--quick]``.
 
 A ratio compares two things that take turns in one run, each the best of several turns, so it survives a noisy machine.
-Results go to ``benchmarks/results/<name>.json``, and those of ``speed`` and ``real_data`` to ``docs/benchmarks.md``.
-``--quick`` takes fewer turns and smaller jobs: it checks that everything runs, measures nothing and writes no page.
+Results go to ``benchmarks/results/<name>.json``, and most of them to ``docs/benchmarks.md``. ``--quick`` takes fewer
+turns and smaller jobs: it checks that everything runs, measures nothing and writes no page.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from _marked_page import write_parts
 from _report import Row, page_table, save, table
 
 #: The cheap ones, which noise disturbs most, come first. Each module has a function ``run(quick) -> list[Row]``.
-BENCHMARKS = ("cold_start", "speed", "real_data")
+BENCHMARKS = ("cold_start", "speed", "real_data", "report_page")
 #: Those with a part in ``docs/benchmarks.md``.
-ON_PAGE = ("speed", "real_data")
+ON_PAGE = ("speed", "real_data", "report_page")
 
 
 def main() -> None:
