@@ -378,7 +378,8 @@ class _Search:
         nearest = np.argpartition(distances, largest - 1, axis=1)[:, :largest]
         distances = np.take_along_axis(distances, nearest, axis=1)
         order = np.argsort(distances, axis=1)
-        nearest, distances = (np.take_along_axis(values, order, axis=1) for values in (nearest, distances))
+        nearest = np.take_along_axis(nearest, order, axis=1)
+        distances = np.take_along_axis(distances, order, axis=1)
 
         def noise_separation(count: int) -> float:
             core = distances[:, count - 1]
