@@ -132,7 +132,7 @@ class Region:
 
     @cached_property
     def dim(self) -> int:
-        """The number of coordinates of the region."""
+        """The number of coordinates of the domain's region."""
         return self.center.size
 
     @cached_property
@@ -154,7 +154,7 @@ class Region:
         return np.vstack([cube, self.walls]), np.concatenate([offsets, self.wall_offsets])
 
     def contains(self, z: FloatArray) -> BoolArray:
-        """Return which rows of ``z`` (n, r) lie strictly inside the region."""
+        """Return which rows of ``z`` (n, r) lie strictly inside the domain's region."""
         inside = np.asarray((np.abs(z) < self.half_width).all(axis=1))
         if np.isfinite(self.radius):
             inside &= (z * z).sum(axis=1) < self.radius**2
@@ -183,7 +183,7 @@ class Region:
         return np.concatenate(parts)[:n]
 
     def sample_columns(self, n: int, rng: np.random.Generator) -> AnyArray:
-        """Draw an even number of independent uniform points in single precision, as columns (r, n)."""
+        """Draw an even number of independent uniform points of the domain, as columns (r, n) in single precision."""
         if self.walls.shape[0] or np.isfinite(self.radius):
             return np.asarray(self.sample(n, rng).T, dtype=np.float32)
         return _uniform((self.dim, n), rng, drop=0)
@@ -206,7 +206,7 @@ class Region:
 
 
 def _uniform(shape: tuple[int, int], rng: np.random.Generator, *, drop: int) -> AnyArray:
-    """Draw single-precision numbers between -1 and 1, an even number: ``rng.random`` takes six times as long."""
+    """Draw an even number of coordinates in the domain [-1, 1], in single precision: ``rng.random`` is slower."""
     from allegiance._kernels.pcg64 import draw_uniform
 
     generator: Any = rng.bit_generator
@@ -345,7 +345,7 @@ class Polytope(Domain):
         return cls(np.vstack([eye, -eye]), np.concatenate([high, -low]))
 
     def check(self) -> None:
-        """Raise ValueError if the region is empty, flat or unbounded, or the shapes do not fit."""
+        """Raise ValueError if the domain is empty, flat or unbounded, or its shapes do not fit."""
         A, b = self._walls()
         check_scaling(A)
         if not is_bounded(A):

@@ -198,7 +198,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, memberships: Sequence[Any]) -> Pool:
-        """Pool the clusters of clusterings by their memberships, CSR matrices (n, k)."""
+        """Pool the clusters of the clusterings to measure, by their memberships, CSR matrices (n, k)."""
         stacked = sp.csc_array(sp.hstack(memberships, format="csc"))
         stacked.sort_indices()
         known: dict[tuple[bytes, bytes], int] = {}

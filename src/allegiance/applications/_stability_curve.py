@@ -96,7 +96,7 @@ class StabilityCurve(CardMixin):
 
     @property
     def contrast_by_chance(self) -> float:
-        """The largest contrast that any draw of the reference, treated like the data, has with the other draws."""
+        """The largest contrast of the curve that a draw of the null data has with the others."""
         draws = range(self.reference.shape[0])
         return max(self._contrast(self.reference[i], np.delete(self.reference, i, axis=0)) for i in draws)
 

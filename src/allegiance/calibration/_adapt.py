@@ -94,12 +94,12 @@ def is_pairwise(clusterer: Any) -> str | None:
 
 
 def depends_on_size(clusterer: Any) -> bool:
-    """Tell whether the clusters depend on the sample size, as those of density and graph clusterers do."""
+    """Tell whether a clusterer adapts to the sample size, as density and graph clusterers do."""
     return not _parameter_names(clusterer).isdisjoint(_DENSITY + _GRAPH) and not is_kmeans(clusterer)
 
 
 def is_kmeans(clusterer: Any) -> bool:
-    """Tell whether clusters are those of k-means or a variant, which cost least to fit again."""
+    """Tell whether a clusterer is k-means or a variant, which needs no adapting and costs least to fit again."""
     return "init" in _parameter_names(clusterer)
 
 
@@ -109,7 +109,7 @@ def is_density(clusterer: Any, codes: IntArray) -> bool:
 
 
 def _parameter_names(clusterer: Any) -> set[str]:
-    """Return the parameter names of a clusterer and of the steps of a pipeline."""
+    """Return the names of the parameters that may adapt: of a clusterer, and of the steps of a pipeline."""
     return {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
 
 

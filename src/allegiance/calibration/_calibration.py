@@ -99,11 +99,11 @@ class Calibration(Parameters):
             as_clusterer(self.clusterer)
 
     def max_rows(self, k: int, clusterer: Any = None) -> int:
-        """Return the largest subsample size for ``k`` clusters."""
+        """Return how many rows a calibration allows in a subsample, for ``k`` clusters."""
         density = _DENSITY_ROWS if clusterer is not None and depends_on_size(clusterer) else 0
         return self.rows_per_subsample or max(_ROWS_PER_CLUSTER * k, SUBSAMPLE_ROWS, density)
 
     def n_rows(self, k: int, n_features: int = 1) -> int:
-        """Return the size of the calibration sample, from which subsamples are drawn."""
+        """Return how many rows a calibration uses: it draws subsamples of them."""
         affordable = min(2 * _DENSITY_ROWS, MAX_ENTRIES // max(n_features, 1))
         return max(2 * self.max_rows(k), 0 if self.rows_per_subsample else affordable)

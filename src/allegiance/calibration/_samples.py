@@ -52,7 +52,7 @@ def content_keys(rows: Any) -> Keys:
 
 
 def _row_sums(entries: Keys, indptr: IntArray) -> Keys:
-    """Return the sums (n,) of a CSR matrix's entries, modulo 2**64."""
+    """Return the keys (n,) of sparse rows: the sums of their entries' keys, modulo 2**64."""
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
     return sums[indptr[1:]] - sums[indptr[:-1]]
 
@@ -67,7 +67,7 @@ def _columns(rows: Any) -> Iterator[FloatArray]:
 
 
 def _entry_keys(values: FloatArray, column: Any) -> Keys:
-    """Return the hash of entries in one column, or in the columns (n,).
+    """Return the hash by which rows are sampled, for entries in one column, or in the columns (n,).
 
     Entries are rounded to 32 bits of mantissa, so that sums taken in another order give the same keys.
     """
@@ -76,7 +76,7 @@ def _entry_keys(values: FloatArray, column: Any) -> Keys:
 
 
 def _as_numbers(column: AnyArray) -> FloatArray:
-    """Return a column as the numbers that its keys are made of; text and other values as the hash of their text."""
+    """Return a column as the numbers that keys of samples are made of; text and other values as a hash."""
     if column.dtype.kind in "biuf":
         return column.astype(np.float64)
     if column.dtype.kind in "mM":
@@ -138,7 +138,7 @@ class _Standardizer(NamedTuple):
 
     @classmethod
     def of(cls, values: FloatArray, n: int) -> _Standardizer:
-        """Find center and scale for the keys of a column of ``n`` entries, of which those that are not passed are 0."""
+        """Find center and scale of a column for the keys of a sample; of its ``n`` entries those not passed are 0."""
         finite = values[np.isfinite(values)]
         n_zeros = n - values.size
         largest = float(np.abs(finite).max(initial=0.0))
@@ -156,7 +156,7 @@ class _Standardizer(NamedTuple):
         return cls(center * largest, scale, abs(skewness) < 1e-6, np.uint64(round(1e4 * min(kurtosis, 1e9))))
 
     def keys(self, values: FloatArray) -> Keys:
-        """Return the hash of each entry."""
+        """Return the hash of each entry, by which rows are sampled."""
         z = np.clip(np.nan_to_num((values - self.center) / self.scale, posinf=1e9, neginf=-1e9, nan=1e8), -1e9, 1e9)
         steps = np.rint(256.0 * (np.abs(z) if self.is_symmetric else z)).astype(np.int64)
         return mix(steps.view(np.uint64) * np.uint64(_STEP) + mix(np.atleast_1d(self.salt)))
@@ -265,7 +265,7 @@ class ContentSample:
         )._packed()
 
     def _packed(self) -> ContentSample:
-        """Return the sample with equal entries merged and only the lowest keys kept."""
+        """Return the sample of rows with equal entries merged, and only the lowest keys kept."""
         order = np.lexsort((self.numbers, self.codes, self.keys))
         keys, codes = self.keys[order], self.codes[order]
         if not keys.size:

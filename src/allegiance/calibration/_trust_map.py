@@ -90,7 +90,7 @@ class TrustMap:
     def _within_reach(
         self, logit: FloatArray, by_cluster: FloatArray, codes: AnyArray, distance: FloatArray
     ) -> FloatArray:
-        """Return probabilities (n,) that shrink with the square of the distance beyond the farthest member."""
+        """Return trust (n,) that shrinks with the square of the distance beyond the farthest member."""
         inner = codes >= 0
         codes = np.where(inner, codes, 0)
         reach = self.reach[codes]

@@ -156,7 +156,7 @@ def load_model(trust: Trust, log: Log) -> tuple[AffinityScorer, FeaturePlan | No
 
 
 def model_plan(scorer: AffinityScorer, plan: FeaturePlan | None, table: Table) -> FeaturePlan:
-    """Return the plan of a model for a new table, after checking that it fits."""
+    """Return the plan of the command's model for its input, after checking that it fits."""
     from allegiance.io import FeaturePlan, TableError
 
     columns = scorer.fitted_.columns
@@ -224,7 +224,7 @@ def ids_of(features: Features, plan: FeaturePlan, table: Table) -> list[str]:
 
 
 def free_name(name: str, taken: Any) -> str:
-    """Return a name that no column of the input has: ``name``, or with underscores."""
+    """Return a name that no input column of the command has: ``name``, or with underscores."""
     while name in taken:
         name = f"{name}_"
     return name

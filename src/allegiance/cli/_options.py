@@ -99,7 +99,7 @@ class Output:
 
     @property
     def replaces(self) -> bool:
-        """Whether the option ``--if-exists`` allows replacing outputs."""
+        """Whether the option ``--if-exists`` is set to replace outputs."""
         return self.if_exists in ("replace", "update")
 
 

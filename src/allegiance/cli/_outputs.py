@@ -170,7 +170,7 @@ class RunRecord:
         return code
 
     def write(self, code: int, summary: dict[str, Any]) -> None:
-        """Write the record, after all outputs are complete."""
+        """Write the record of the run, after all outputs are complete."""
         from allegiance._core.stored import json_value
         from allegiance.io.files import write_whole
         from allegiance.io.saved import library_versions
@@ -205,12 +205,12 @@ def finish(code: int) -> None:
 
 
 def provenance() -> dict[str, Any]:
-    """Return the provenance of all outputs: the version and the command line."""
+    """Return the provenance that a command writes to its outputs: the version and the command line."""
     return {"version": __version__, "command": program.command_line}
 
 
 def print_json(values: dict[str, Any]) -> None:
-    """Write one JSON object with its provenance to standard output."""
+    """Write the JSON output of a command with its provenance."""
     click.echo(json_text({**provenance(), **values}, indent=2))
 
 
@@ -255,7 +255,7 @@ def write_cells(path: str, run: Run, result: AffinityResult) -> None:
 
 
 def score_names(columns: Sequence[str], scores: Any, *, with_all: bool) -> dict[str, str]:
-    """Return the output columns of the main or of all scores by library name, with a prefix if any name is taken."""
+    """Return the columns of the command's output by library name, with a prefix if any name is taken."""
     wanted = _SCORES if "trust" in scores else _UNCALIBRATED_SCORES
     names = free_names(columns, {name: output_name for name, output_name in wanted.items() if name in scores})
     others = [name for name in scores if name not in names] if with_all else []

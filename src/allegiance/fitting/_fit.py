@@ -91,7 +91,7 @@ class Specification:
         return specification
 
     def describe_influence(self) -> str:
-        """Describe the influence of the specification, and its weights if any."""
+        """Describe the influence of a fit, and its weights if any."""
         words = self.influence.describe()
         return words if self.weights is None else f"{words}, {self.weights.describe()}"
 
@@ -122,14 +122,14 @@ class Chunks(Protocol):
 
     @property
     def n_features(self) -> int:
-        """The number of columns of the chunks to fit to."""
+        """The number of columns of the chunks of a fit."""
 
     @property
     def has_labels(self) -> bool:
-        """Whether chunks of training data come with labels."""
+        """Whether the chunks of a fit come with labels."""
 
     def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the training data once, and merge the chunk summaries in order; None is left out."""
+        """Read the training data of a fit once, and merge the summaries of its chunks in order; None is left out."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Training:
         return self.chunks.total(partial(self._summarize_chunk, summarize))
 
     def _summarize_chunk(self, summarize: Callable[[Chunk, Rows], AnySummary], chunk: Chunk) -> AnySummary | None:
-        """Return the summary of a chunk of training data; None if it has no rows."""
+        """Return the summary of a chunk of a fit; None if it has no rows."""
         if chunk.X.shape[0] == 0:
             return None
         rows = chunk.X if self.is_prepared else self.specification.influence.prepare(self.columns.check(chunk.X))
@@ -317,7 +317,7 @@ class Training:
         return np.maximum(np.abs(upper - sites), np.abs(lower - sites)).max(axis=0)
 
     def total(self, summarize: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
-        """Read the training data once, and merge ``summarize(rows, codes)``."""
+        """Read the training data of a fit once, and merge ``summarize(rows, codes)``."""
         return self.read(partial(self._with_codes, summarize))
 
     def _with_codes(self, summarize: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk, rows: Rows) -> AnySummary:

@@ -44,12 +44,12 @@ class Influence(Parameters, ABC):
 
     @property
     def takes_points(self) -> bool:
-        """Whether any point in the space of X can be scored; False if rows hold kernel values."""
+        """Whether an influence can score any point in the space of X; False if rows hold kernel values."""
         return True
 
     @abstractmethod
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
-        """Return the diagram of the clusters, without weights, and the positions of all rows if they are known.
+        """Return the diagram of an influence, without weights, and the positions of all rows if they are known.
 
         ``keep_axes`` keeps the coordinates of X instead of those of the span of the sites.
         """

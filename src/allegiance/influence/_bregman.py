@@ -94,7 +94,7 @@ class BregmanInfluence(Influence):
         return str(self.registered_as)
 
     def check(self) -> None:
-        """Raise unless the smoothing is a number that is not negative."""
+        """Raise unless the smoothing of the divergence is a number that is not negative."""
         check_number(self.smoothing, f"smoothing of {type(self).__name__}", low=0.0, high=_MOST_SMOOTHING, closed=True)
 
     def check_functions(self, d: int) -> None:
@@ -646,7 +646,7 @@ class BregmanDiagram:
         return away
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return the root (n,) of D(x ‖ c) of each row from its own site c, and from the nearest other one."""
+        """Return the root (n,) of the Bregman divergence of each row from its own site, and the nearest other."""
         n, k = codes.shape[0], self.sites.shape[0]
         own, other = np.empty(n), np.empty(n)
         for part in self._chunks(n):
@@ -836,12 +836,12 @@ class _Search:
 
 
 def _lengths(residuals: FloatArray) -> FloatArray:
-    """Return the lengths (n,) of residuals of positions (n, r), where NumPy's ``norm`` takes several calls."""
+    """Return the lengths (n,) of Newton's residuals (n, r), where NumPy's ``norm`` takes several calls."""
     return np.sqrt((residuals * residuals).sum(axis=1))
 
 
 def solve_rows(matrices: FloatArray, right: FloatArray) -> FloatArray:
-    """Return matrix⁻¹ right (n, r) for positive matrices (n, r, r); NaN for rows whose matrix is not.
+    """Solve Newton's step: return matrix⁻¹ right (n, r) for positive matrices (n, r, r), NaN where one is not.
 
     A trace of a ridge keeps one singular matrix from stopping the others.
     """

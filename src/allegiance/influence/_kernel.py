@@ -131,7 +131,7 @@ class Kernel(Influence):
 
     @property
     def takes_points(self) -> bool:
-        """Whether any point can be scored, which needs more than precomputed kernel values."""
+        """Whether the kernel is known, so that any point can be scored; not for precomputed values."""
         return self.name != "precomputed"
 
     def with_data(self, X: Rows) -> ResolvedKernel:
@@ -483,7 +483,7 @@ def _axes(gram: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _feature_means(X: Rows, codes: AnyArray, n_clusters: int, transformer: Any) -> FloatArray:
-    """Return the means (k, m) of the features of X (n, d) over clusters with ``codes`` (n,), -1 for none."""
+    """Return the means (k, m) of kernel features of X (n, d) over clusters with ``codes`` (n,), -1 for none."""
     sums: Any = 0.0
     for part in slices(X.shape[0], BLOCK_ROWS):
         member = codes[part] == np.arange(n_clusters)[:, None]

@@ -41,7 +41,7 @@ _SMALLEST_SPREAD = 1e-75
 
 
 def _factors_or_matrix(value: Any, name: str, sizes: Sizes) -> None:
-    """Raise unless a stored whitening consists of factors (m,) or a matrix (m, m)."""
+    """Raise unless the stored whitening of an embedding has factors (m,) or a matrix (m, m)."""
     shape = ("m",) if np.ndim(value) == 1 else ("m", "m")
     floats(*shape)(value, name, sizes)
 
@@ -217,7 +217,7 @@ class LinearEmbedding:
         position *= self.unit
 
     def _project_sparse(self, X: Rows, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Project sparse rows on the span of the sites as :func:`product_by_rows` does, in time for their entries."""
+        """Embed sparse rows as :func:`product_by_rows` does dense ones, in time for their entries."""
         X = sp.csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         position = X @ axes.T - shift @ axes.T
@@ -259,7 +259,7 @@ def _triangle_lengths(rows: AnyArray, triangle: AnyArray) -> AnyArray:
 
 
 def _by_blocks(rows: FloatArray, work: Callable[[FloatArray], AnyArray], n_columns: int) -> FloatArray:
-    """Return ``work`` (n, n_columns) of whitened rows, ``BLOCK_ROWS`` at a time, so that BLAS treats each row alike."""
+    """Return ``work`` (n, n_columns) of rows to embed, ``BLOCK_ROWS`` at a time, so that BLAS treats each row alike."""
     out = np.empty((rows.shape[0], n_columns))
     for part in slices(rows.shape[0], BLOCK_ROWS):
         block = rows[part] if part.stop - part.start == BLOCK_ROWS else rows[block_rows(part)]

@@ -112,7 +112,7 @@ class PowerDiagram:
         return squares / self.embedding.unit**2
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return the distance (n,) of each row from its own site, and from the nearest other one."""
+        """Return the distance (n,) of each row from its own site of the power diagram and the nearest other."""
         from allegiance._kernels.counting import own_and_other_squares
 
         position, columns, codes = kernel_ready(located.position, self.positions.T, codes.astype(np.int64, copy=False))

@@ -63,7 +63,7 @@ class Groups(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """Numbers of firm, borderline and doubtful points in all clusters, and of noise points."""
+        """Numbers of firm, borderline and doubtful points in the clusters of the page, and of noise points."""
         verdicts = [(c.firm, c.borderline, c.doubtful) for c in self.clusters]
         return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
@@ -149,7 +149,7 @@ class ColumnProfile(NamedTuple):
 
 
 def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[ColumnProfile | None]:
-    """Return the profile of each column that describes clusters; ``codes`` (n,) are -1 for noise."""
+    """Return the columns that describe the clusters of the page; ``codes`` (n,) are -1 for noise."""
     profiles: list[ColumnProfile | None] = []
     for column in columns:
         if not column.describes or column.kind == "text":
@@ -173,7 +173,7 @@ def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[Colu
 
 
 def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit: float) -> ColumnProfile:
-    """Return a profile from means (k, w) of clusters of sizes (k, 1), and the variance of all (None for shares)."""
+    """Return how clusters on the page compare, from means (k, w), sizes (k, 1) and variance (None: shares)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         sums = np.where(sizes > 0, sizes * means, 0.0)
         overall = sums.sum(axis=0) / sizes.sum()
@@ -405,7 +405,7 @@ def column_descriptions(
 
 
 def _rounded(value: float) -> float | None:
-    """Return a typical value of a cluster with six digits; None if it is unknown."""
+    """Return a typical value of a cluster on the page with six digits; None if it is unknown."""
     return None if value != value else float(f"{value:.6g}")
 
 

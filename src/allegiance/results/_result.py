@@ -296,7 +296,7 @@ class AffinityResult(CardMixin):
         return [dict(zip(["row", *columns], line, strict=True)) for line in lines]
 
     def _reasons(self, rows: IntArray) -> AnyArray:
-        """Return why each row (m,) should be checked; empty for firm labels. No reason depends on other points."""
+        """Return why rows (m,) of the result should be checked; empty for firm labels, the same in any set."""
         ranks, verdicts = self._ranks, self._verdicts[rows]
         rival, label = self.classes[ranks.rival[rows]].astype(str), self.label[rows].astype(str)
         atypical = np.zeros(rows.size, dtype=bool) if self._members is None else self.typicality[rows] < ATYPICAL
