@@ -36,7 +36,7 @@ _LANES, _SIZE = np.uint64(LANES), np.uint64(SIZE)
 #: Margins below so many times what rounding may change are computed in double precision.
 _EXACT_BELOW = 64.0
 #: Coordinates of the base samples that all queries of a site pass before the next ones come: they stay in a cache.
-_NEAR = 2**14
+_NEAR = 2**13
 
 _INDEX = ir.IntType(64)
 _FLOATS = ir.VectorType(ir.FloatType(), VECTOR)
