@@ -11,3 +11,4 @@ from ._clusters import cluster_descriptions as cluster_descriptions
 from ._page import InlinePage as InlinePage
 from ._page import Page as Page
 from ._page import render_report as render_report
+from ._page import write_report as write_report

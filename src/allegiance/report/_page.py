@@ -42,6 +42,14 @@ AUDITED = 60
 _LARGE_IMAGE, _LONG_TEXT, _ID_LENGTH = 320, 20_000, 80
 
 
+def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path | InlinePage:
+    """Write the page to a file and return its path, or return it; see :meth:`allegiance.AffinityResult.report`."""
+    if path is not None:
+        check_writable(Path(path), force=True)
+    page = InlinePage(render_report(result, X, **settings), title=settings["title"] or "Clustering report")
+    return page if path is None else page.save(path)
+
+
 def render_report(result: AffinityResult, X: Any = None, **settings: Any) -> str:
     """Return the page as text, with settings as in :meth:`allegiance.AffinityResult.report`.
 

@@ -473,18 +473,13 @@ class AffinityResult(CardMixin):
         provenance
             Facts about the origin of the data and the labels by name, such as "columns used".
         """
-        from allegiance.io.files import check_writable
-        from allegiance.report import InlinePage, render_report
+        from allegiance.report import write_report
 
-        if path is not None:
-            check_writable(Path(path), force=True)
-        html = render_report(
-            self, X, data=data, ids=ids, texts=texts, images=images, map=map, feature_names=feature_names,
+        return write_report(
+            self, path, X, data=data, ids=ids, texts=texts, images=images, map=map, feature_names=feature_names,
             describe_by=describe_by, row_numbers=row_numbers, names=names, title=title, drivers=drivers, notes=notes,
             provenance=provenance,
         )  # fmt: skip
-        page = InlinePage(html, title=title or "Clustering report")
-        return page if path is None else page.save(path)
 
     def serve(
         self,
